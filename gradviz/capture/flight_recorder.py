@@ -92,8 +92,8 @@ class FlightRecorder:
     Each time the file is replaced as a whole.
 
     Attributes:
-        failure: What kept the latest dump for a reason from being written; None if it
-            was, or there was none.
+        failure: Error that kept the latest dump for a reason from being written; None
+            if it was written, or there was none.
         has_written: True once a dump is in the file.
 
     Args:

@@ -34,7 +34,7 @@ class Iterations:
     It has no lock: two threads that step at the same moment may count one too few.
 
     Args:
-        num_passes: How many backward passes have begun.
+        num_passes: Number of backward passes that have begun.
     """
 
     def __init__(self, num_passes: Callable[[], int] = num_passes) -> None:

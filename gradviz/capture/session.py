@@ -83,9 +83,9 @@ class Recording:
     Args:
         path: A file to write; None keeps the recording in memory.
         force: Replace the file if there is one.
-        scope: What to keep.
-        dump_on: When the file is written, if it is to keep a ring; see `record`.
-        source: Whose passes are recorded; see `record`.
+        scope: Choice of what to keep.
+        dump_on: Reasons to write the file, if it is to keep a ring; see `record`.
+        source: Engine whose passes are recorded; see `record`.
 
     Raises:
         UserError: The file cannot be made, or exists and `force` is false; or there
@@ -250,7 +250,7 @@ class Recording:
         """The graph of one of its passes, as `gradviz.draw` draws it.
 
         Args:
-            task: Which pass, as the option ``--pass`` has it.
+            task: The pass, as the option ``--pass`` has it.
             collapse: Draw parts of models as boxes where the graph is big.
 
         Raises:
@@ -267,8 +267,8 @@ class Recording:
         """Make the interactive page of its passes, which a notebook shows in a frame.
 
         Args:
-            task: Which passes, as the option ``--pass`` has it.
-            height: How many pixels high the frame is, 200 to 4,000.
+            task: The passes, as the option ``--pass`` has it.
+            height: Height of the frame in pixels, 200 to 4,000.
             embed: Show a page of more than 4 MiB too, which a notebook is saved with.
 
         Raises:
@@ -502,10 +502,10 @@ def record(  # noqa: PLR0913 - all but the first are options
             whose events are kept. None for all nodes.
         stacks: ``"leaf"`` keeps the line of the program that made a node, ``"full"``
             the lines that led to it too (`StackTaken`), ``"none"`` looks for nothing.
-        ring: How many bytes to keep of what happened last, as ``"64 MB"``: a flight
-            recorder. It keeps them in memory, with what they refer to, until there is
-            a reason to write them to the file.
-        keep_odd: How many steps to keep of those whose duration is farthest from the
+        ring: Number of bytes to keep of what happened last, as ``"64 MB"``: a flight
+            recorder. It keeps them in memory, with what they refer to, until there is a
+            reason to write them to the file.
+        keep_odd: Number of steps to keep of those whose duration is farthest from the
             median, with a sample of as many, the first step and the last, in a ring of
             256 MB if `ring` does not say. `Recording.step` counts the steps, as with a
             schedule.

@@ -31,7 +31,7 @@ class StandbyAnswer(msgspec.Struct, frozen=True):
 
     Attributes:
         state: ``recording``, ``done`` or ``refused``.
-        reason: Why it is refused, or what is missing in the trace.
+        reason: Reason for a refusal, or what is missing in the trace.
         tasks: Passes in the trace.
         nodes: Nodes in it.
         events: Events in it.

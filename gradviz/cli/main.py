@@ -73,7 +73,7 @@ class Root(LazyGroup):
         """Run the command line on `args`, or on ``sys.argv``, and exit.
 
         Args:
-            args: What follows the name of the program.
+            args: Arguments after the name of the program.
             obj: The trace that is meant where none is named.
         """
         _open_closed_streams()

@@ -35,8 +35,8 @@ class Page:
 
     Args:
         page: The page, as a file.
-        title: What it shows, in words.
-        height: How many pixels high the frame is.
+        title: Passes that it shows, in words.
+        height: Height of the frame, in pixels.
         embed: Show it, however large it is.
     """
 
@@ -88,8 +88,8 @@ def recorded_page(
 
     Args:
         trace: The trace.
-        task: Which passes, as the option ``--pass`` has it.
-        height: How many pixels high the frame is, 200 to 4,000.
+        task: Passes to show, as the option ``--pass`` has it.
+        height: Height of the frame, in pixels, 200 to 4,000.
         embed: Show it, however large it is.
 
     Raises:

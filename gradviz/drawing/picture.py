@@ -82,7 +82,7 @@ class RecordedPass:
     """A backward pass of a recording, which notebooks show as its graph.
 
     Attributes:
-        about: Which it is, when it ran, and how it ended.
+        about: Facts of the pass: its id, its times and its outcome.
     """
 
     def __init__(self, trace: Trace, about: Pass) -> None:
@@ -133,7 +133,7 @@ def draw(
             recording nor `gradviz.pytorch.graph` has them.
         collapse: Draw parts of models as boxes where the graph is big, as ``gradviz
             render graph`` does; their saved tensors are not drawn then.
-        task: Which pass of a recording, as the option ``--pass`` has it.
+        task: Pass of a recording to draw, as the option ``--pass`` has it.
 
     Raises:
         TypeError: `outputs` or `params` are something else.

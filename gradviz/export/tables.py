@@ -20,7 +20,7 @@ class ExportedTable(NamedTuple):
     """A table: its columns, and how a trace fills them.
 
     Attributes:
-        name: What SQL calls it.
+        name: Its name in SQL.
         fields: Its columns.
         rows: The rows of a trace.
     """

@@ -28,33 +28,34 @@ class PyTorch(NamedTuple):
 
     Attributes:
         torch: The module.
-        run_backward: What `torch.autograd.backward` and `grad` call.
+        run_backward: Function that `torch.autograd.backward` and `grad` call.
         prepare: Prepares the profiler, before each `enable`: without it the process
             crashes.
         enable: Starts it.
         disable: Stops it, on any thread, and returns what it has seen.
-        is_enabled: Whether a profiler runs on this thread.
-        log: What the profiler writes to stderr.
+        is_enabled: Test for a running profiler on this thread.
+        log: Output of the profiler to stderr.
         config: Makes what `prepare` and `enable` are given, from other settings too.
-        activities: What the profiler watches: this machine's processor.
+        activities: Activities that the profiler watches: this machine's processor.
         scopes: Of that, functions of backwards, nothing else.
         user_scopes: Ranges that a program names, among which collectives are.
         user_scope: The number of their scope.
-        is_distributed: Whether this process has met other ranks.
-        sees_all_threads: Whether one profiler sees the functions of all threads.
+        is_distributed: Test for other ranks that this process has met.
+        sees_all_threads: True if one profiler sees the functions of all threads.
         next_sequence_nr: The number of the node that this thread makes next.
         thread_number: The number of this thread that PyTorch keeps in nodes.
-        knows_threads: Whether it is that; else it is one that no node has.
+        knows_threads: True if `thread_number` is that; else it is one that no node has.
         current_node: The node that this thread evaluates, hooks included; else None.
         set_eval_frame: Sets what Dynamo has called for this thread's frames, None for
             nothing, and returns what was set before.
         skip_code: Has Dynamo leave frames with this code alone.
-        is_compiling: Whether `torch.compile` is tracing the caller.
-        of_modules: Where hooks for all modules are registered.
-        of_optimizers: Where those for all optimizers are.
-        of_profilers: Where a program finds PyTorch's profiler.
-        of_hooks: Where the handles of hooks are made.
-        of_stacks: Where PyTorch finds what makes the stacks of anomaly mode.
+        is_compiling: Test for a `torch.compile` that is tracing the caller.
+        of_modules: Module in which hooks for all modules are registered.
+        of_optimizers: Module in which those for all optimizers are.
+        of_profilers: Module in which a program finds PyTorch's profiler.
+        of_hooks: Module in which the handles of hooks are made.
+        of_stacks: Module in which PyTorch finds the function that makes the stacks of
+            anomaly mode.
         no_overrides: Inside of this context no subclass of a tensor hears that its
             attributes are read.
         no_torch_functions: Inside of this one no mode for functions does either.

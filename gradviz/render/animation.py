@@ -24,8 +24,8 @@ def animated(track: Track, seconds: float, poster: int = 0) -> list[str]:
     """Return groups that take turns, one for each different content of a part.
 
     Args:
-        track: What the part shows.
-        seconds: For how long each frame is seen.
+        track: Markup of the part, frame by frame.
+        seconds: Duration of each frame.
         poster: The frame that is seen where nothing moves.
     """
     frames: dict[str, list[int]] = defaultdict(list)
@@ -44,8 +44,8 @@ def _turns(seen: Sequence[int], total: int, seconds: float) -> str:
 
     Args:
         seen: The frames, in their order.
-        total: How many frames there are.
-        seconds: For how long each is seen.
+        total: Number of frames.
+        seconds: Duration of each frame.
     """
     if len(seen) == total:
         return ""

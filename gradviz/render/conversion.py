@@ -56,7 +56,7 @@ def converted(svg: bytes, format: PictureFormat) -> bytes:  # noqa: A002 - as ab
     PDF is one page, as large as the picture.
 
     Args:
-        svg: What `gradviz.render.markup.document` wrote.
+        svg: Picture that `gradviz.render.markup.document` wrote.
         format: Of the result.
 
     Raises:
@@ -82,10 +82,10 @@ def pngs(svgs: Sequence[bytes], wide: float, high: float, scale: float) -> list[
     """Return pictures of one size as PNG, faster than one after the other.
 
     Args:
-        svgs: What `gradviz.render.markup.document` wrote; at least one.
-        wide: How many pixels of the SVG each is wide.
-        high: How many pixels of the SVG each is high.
-        scale: How many pixels of a PNG stand for one of the SVG.
+        svgs: Pictures that `gradviz.render.markup.document` wrote; at least one.
+        wide: Width of each, in pixels of the SVG.
+        high: Height of each, in pixels of the SVG.
+        scale: Number of pixels of a PNG for one of the SVG.
 
     Raises:
         MissingToolError: Typst is not installed.

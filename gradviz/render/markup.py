@@ -34,12 +34,12 @@ def document(
     """An SVG file: its size, its fonts, a light background, and `parts`.
 
     Args:
-        title: What screen readers read.
+        title: Title that screen readers read.
         width: In pixels.
         height: In pixels.
         parts: Elements, one a line.
         more_style: CSS rules besides those that all pictures share.
-        scale: How large it is shown: 0.5 for half of `width` and `height`.
+        scale: Scale at which it is shown: 0.5 for half of `width` and `height`.
     """
     size = (f"{width:.0f}", f"{height:.0f}")
     shown = (f"{width * scale:.0f}", f"{height * scale:.0f}")

@@ -60,7 +60,7 @@ class StreamCheck(Probe):
     unknown, and so no race with it is found.
 
     Args:
-        raise_error: Whether a ``with`` block in which there was a race raises at its
+        raise_error: True if a ``with`` block in which there was a race raises at its
             end.
     """
 
@@ -194,7 +194,7 @@ class StreamCheck(Probe):
 
         Args:
             handler: The machine's method.
-            values: What it is told.
+            values: Arguments of that method.
         """
         if self._is_over:
             return
@@ -292,7 +292,7 @@ def check_streams(*, raise_error: bool = True) -> StreamCheck:
     whether or not they collided this time.
 
     Args:
-        raise_error: Whether a race raises at the end of the block; if not, the races
+        raise_error: True if a race raises at the end of the block; if not, the races
             are in `StreamCheck.races`.
 
     Raises:

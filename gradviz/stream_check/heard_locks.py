@@ -29,7 +29,7 @@ class _Heard(type):
     Attributes:
         original: Makes those.
         silent: Their class.
-        is_for_libraries: Whether a library of Python's gets one that tells, too.
+        is_for_libraries: True if a library of Python's gets one that tells, too.
     """
 
     original: Callable[..., Any]

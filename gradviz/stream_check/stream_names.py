@@ -26,7 +26,7 @@ def name_of_stream(stream: str, frame: FrameType | None) -> str:
 
     Args:
         stream: Such as ``sim:0/1``.
-        frame: Where to look first; then in those that have called it.
+        frame: Frame to look in first; then in those that have called it.
     """
     kind = _class_if_loaded("gradviz.backends.stream", "Stream")
     if kind is None:
@@ -112,9 +112,10 @@ def let_go_of(variables: Mapping[str, Any], frame: FrameType, num_ours: int) -> 
     stays as it is.
 
     Args:
-        variables: What the frame gave.
-        frame: Whose.
-        num_ours: How many variables of gradviz have it, that of the caller included.
+        variables: Variables that the frame gave.
+        frame: Their frame.
+        num_ours: Number of gradviz's variables that have it, that of the caller
+            included.
     """
     if type(variables) is not dict or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return

@@ -32,10 +32,10 @@ class Run(NamedTuple):
     """One run of a scenario.
 
     Attributes:
-        policy: Under which it ran.
-        decisions: What the policy decided.
+        policy: Policy under which it ran.
+        decisions: Decisions of the policy.
         num_switches: Switch points passed.
-        failure: What the scenario raised, None if all is well.
+        failure: Exception that the scenario raised, None if all is well.
     """
 
     policy: Policy
@@ -49,7 +49,7 @@ class ScheduleFailed(ScheduleError):  # noqa: N818 - a test fails, it does not e
 
     Attributes:
         run: The first run that failed.
-        num_runs: How many there were, this one included.
+        num_runs: Number of runs, this one included.
     """
 
     def __init__(self, scenario: Scenario, run: Run, num_runs: int) -> None:
@@ -82,7 +82,7 @@ def explore(scenario: Scenario, policies: Iterable[Policy]) -> int:
         policies: Finite; see `mixed`.
 
     Returns:
-        How many runs there were.
+        The number of runs.
 
     Raises:
         ScheduleFailed: One failed.

@@ -42,11 +42,11 @@ class Fiber:
     Attributes:
         number: 0, 1, 2... in order of creation.
         name: For messages.
-        is_daemon: Whether a run may end while it waits.
-        waits_for: What it waits for, None while it can run.
-        deadline_ns: Until when; None is forever.
-        interruption: What to raise in it at its next turn.
-        greenlet: What it runs in.
+        is_daemon: True if a run may end while it waits.
+        waits_for: Object that it waits for, None while it can run.
+        deadline_ns: Time until which it waits; None is forever.
+        interruption: Exception to raise in it at its next turn.
+        greenlet: Greenlet that it runs in.
     """
 
     __slots__ = (

@@ -62,7 +62,7 @@ class Fibers:
     Attributes:
         current: The thread that runs, None outside of `run`.
         alive: Those that have begun and not ended, in order of creation.
-        decisions: What the policy decided, at every point with a choice.
+        decisions: Decisions of the policy, at every point with a choice.
         num_switches: Switch points passed.
         now_ns: The virtual clock.
 
@@ -144,7 +144,7 @@ class Fibers:
         """A point where another thread may get its turn; nothing outside of `run`.
 
         Raises:
-            BaseException: What `interrupt` sent to this thread.
+            BaseException: Error that `interrupt` sent to this thread.
         """
         current = self.current
         if current is None:
@@ -170,7 +170,7 @@ class Fibers:
         """Let the others run until one of them wakes this thread.
 
         Args:
-            what: What it waits for.
+            what: Object that it waits for.
             timeout: In seconds of the virtual clock; None is forever.
 
         Returns:
@@ -178,7 +178,7 @@ class Fibers:
 
         Raises:
             RuntimeError: Called outside of `run` without a timeout.
-            BaseException: What `interrupt` sent to this thread.
+            BaseException: Error that `interrupt` sent to this thread.
         """
         current = self.current
         if current is None:

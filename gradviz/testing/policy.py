@@ -19,7 +19,7 @@ class Decision(NamedTuple):
     Attributes:
         choice: Index of the chosen candidate, 0 for the default.
         num_candidates: Number of candidates; at least 2.
-        is_preemption: Whether any choice but 0 preempted a thread that could have
+        is_preemption: True if any choice but 0 preempted a thread that could have
             continued.
     """
 
@@ -144,7 +144,7 @@ class DepthFirst:
             search.decisions = run(policy)
 
     Args:
-        bound: How many preemptions a schedule may have.
+        bound: Maximum number of preemptions of a schedule.
 
     Attributes:
         decisions: Set by the caller: those of the last run.

@@ -54,7 +54,7 @@ class ViewResponse(NamedTuple):
         kind: Its media type.
         policy: Its content security policy.
         headers: More headers.
-        is_page: Whether it is a page that a person wanted to see.
+        is_page: True if it is a page that a person wanted to see.
     """
 
     status: HTTPStatus

@@ -54,11 +54,11 @@ def list_page(
     """A page with a table.
 
     Args:
-        title: What it is about.
-        links: What else there is.
+        title: Title of the page.
+        links: Links to other pages.
         heads: Of the columns.
         rows: Of the table.
-        note: What else there is to say.
+        note: Further remark.
         end: Markup to put at its end.
     """
     parts = [

@@ -90,11 +90,12 @@ class ViewServer:
     """Answers requests until it is canceled, or has served what it was to serve once.
 
     Args:
-        listening: Where browsers come.
-        admission: Who of them may ask.
-        answer: What they are answered; called on another thread, one at a time.
-        limits: What they may take.
-        is_last: Whether a response that was fetched is the last; None: none is.
+        listening: Socket to which browsers connect.
+        admission: Conditions under which they may ask.
+        answer: Function that answers them; called on another thread, one at a time.
+        limits: Limits on what they may take.
+        is_last: Test of a response that was fetched, True if it is the last; by default
+            none is.
     """
 
     def __init__(

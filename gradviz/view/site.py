@@ -61,7 +61,7 @@ class Site:
 
     Args:
         shelf: The traces.
-        before: What its trace is before it is written; None if that has begun.
+        before: Edition of its trace before it is written; None if that has begun.
     """
 
     def __init__(self, shelf: Shelf, before: Edition | None = None) -> None:

@@ -28,8 +28,8 @@ class FileFormat(NamedTuple):
     """A format of files.
 
     Attributes:
-        suffixes: What its files are called, the usual one first.
-        is_table: Whether a file holds one table.
+        suffixes: Suffixes of its files, the usual one first.
+        is_table: True if a file holds one table.
     """
 
     suffixes: tuple[str, ...]

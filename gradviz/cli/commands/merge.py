@@ -58,7 +58,7 @@ def merge(traces: Sequence[Trace], output: Path, *, quiet: bool) -> None:
 
     Args:
         traces: Theirs.
-        output: Where it goes.
+        output: Path of the new trace.
         quiet: Say only what is doubtful.
 
     Raises:

@@ -61,10 +61,10 @@ def begin_view(
 
     Args:
         place: A trace, or a folder of them.
-        port: Where to listen, 0 for any.
-        is_opened: Whether to open a browser.
-        is_once: Whether it ends when a page has been fetched.
-        is_written_anew: Whether what is there now is not to be shown.
+        port: Port to listen on, 0 for any.
+        is_opened: True if a browser is to be opened.
+        is_once: True if it ends when a page has been fetched.
+        is_written_anew: True if what is there now is not to be shown.
 
     Raises:
         UserError: The port is not to be had.

@@ -36,12 +36,12 @@ def timelines_of(
 
     Args:
         trace: The trace.
-        task: Which passes.
-        step: Which steps; None if it is passes.
+        task: Passes to show.
+        step: Steps to show; None if it is passes.
         limit: So many nodes, and so many sleeps and kernels, all of them together.
-        is_each: Whether each of several passes has a timeline of its own. Steps have.
-        has_modules: Whether passes have the rows of modules that forwards have.
-        is_by_worker: Whether each worker has one lane, if there are workers, and ranks
+        is_each: True if each of several passes has a timeline of its own. Steps have.
+        has_modules: True if passes have the rows of modules that forwards have.
+        is_by_worker: True if each worker has one lane, if there are workers, and ranks
             stand beside those that their passes have collectives with.
 
     Raises:

@@ -45,7 +45,7 @@ def print_document(document: Mapping[str, object], *traces: "Trace") -> None:
 
     Args:
         document: The answer. What it says itself of ``is_complete`` stands.
-        traces: What it was read from.
+        traces: Traces that it was read from.
     """
     is_complete = all(trace.losses.is_complete for trace in traces)
     print_json({**document, "is_complete": document.get("is_complete", is_complete)})

@@ -84,7 +84,7 @@ def working(
 
     Args:
         what: Such as ``reading x.gvt``.
-        terminal: Where to say it, stderr by default.
+        terminal: Stream to say it on, stderr by default.
         soon: Waits for the end of the work; false if it takes long.
     """
     terminal = terminal or sys.stderr

@@ -57,8 +57,8 @@ def write_output(path: Path, data: bytes, mode: int = FOR_ALL) -> None:
     """Write to stdout for ``-``, else to a file that appears whole or not at all.
 
     Args:
-        path: Where it goes.
-        data: What is in it.
+        path: Path of the output.
+        data: Contents of the output.
         mode: The permissions of a new file, less the umask.
 
     Raises:

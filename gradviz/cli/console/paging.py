@@ -24,7 +24,7 @@ def paged(*, wanted: bool) -> Iterator[None]:
     Nothing is changed where stdout is no terminal, or there is no pager.
 
     Args:
-        wanted: Whether it is a person who reads.
+        wanted: True if it is a person who reads.
     """
     pager = _pager() if wanted and sys.stdout.isatty() else []
     if not pager:
@@ -44,9 +44,9 @@ class PagedOutput(io.TextIOBase):
     """A terminal, in front of which a pager is put as soon as the text is too long.
 
     Args:
-        terminal: Where short text goes.
+        terminal: Terminal that short text goes to.
         pager: The words of the command that shows longer text.
-        height: How many lines the terminal has.
+        height: Number of lines of the terminal.
     """
 
     def __init__(self, terminal: TextIO, pager: Sequence[str], height: int) -> None:

@@ -51,8 +51,8 @@ class Settings(NamedTuple):
     Attributes:
         path: The file.
         name: The table in it, such as ``tool.gradviz.show``; empty for all of a file.
-        values: What it says.
-        is_users: Whether it is the user's file, and no folder's.
+        values: Values in the table, by key.
+        is_users: True if it is the user's file, and no folder's.
         text: The whole file.
     """
 
@@ -77,7 +77,7 @@ class Settings(NamedTuple):
         """The table within this one, empty if there is none.
 
         Raises:
-            SettingsError: What stands there is no table.
+            SettingsError: The value there is no table.
         """
         values = self.values.get(key, {})
         if not isinstance(values, dict):
@@ -89,8 +89,8 @@ def read_settings(folder: Path, commands: Collection[str]) -> tuple[Settings, ..
     """The settings of the user, and those of a folder, which win.
 
     Args:
-        folder: Where to begin to look for ``pyproject.toml``, upwards.
-        commands: For what there may be tables.
+        folder: Folder in which the search for ``pyproject.toml`` begins, upwards.
+        commands: Commands that there may be tables for.
 
     Raises:
         SettingsError: A file is no TOML, or has something else than such tables.
@@ -154,12 +154,12 @@ def defaults_of(
     """Settings for the options of a command, by their parameters' names.
 
     Args:
-        command: Whose.
+        command: Command that has the options.
         tables: Its settings, later ones win; an option is called as on the command
             line, without ``--``.
         context: Of the command.
-        more: What else may stand there: the commands of a group.
-        args: What the command line says.
+        more: Other keys that may stand there: the commands of a group.
+        args: Arguments of the command line.
 
     Raises:
         SettingsError: A table names no option of it, or a value that this one cannot

@@ -47,11 +47,11 @@ def read_trace(
     Args:
         path: The file.
         needs: Kinds of events without which the command would say what is not so.
-        all_nodes: Whether it would if only some nodes were recorded.
+        all_nodes: True if it would, too, with only some nodes recorded.
 
     Raises:
         TraceError: It is not a trace, or nothing of it can be read.
-        UserError: What the command needs was left out.
+        UserError: Events or nodes that the command needs were left out.
     """
     with working(f"reading {path}"):
         trace = load_trace(path)

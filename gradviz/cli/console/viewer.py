@@ -39,7 +39,7 @@ def show_with_desktop(what: str, else_: str) -> bool:
 
     Args:
         what: The file, or the address.
-        else_: What to say of it if that fails.
+        else_: Text to show if that fails.
     """
     viewer = _viewer()
     if viewer is None:

@@ -29,11 +29,11 @@ class Finding(NamedTuple):
     """One thing that was looked at.
 
     Attributes:
-        about: What it belongs to: ``versions``, ``engine``, ``gpu`` and so on.
-        name: What was looked at.
-        state: Whether it is there and works.
-        told: What was found.
-        advice: What to do about it, empty if nothing.
+        about: Topic that it belongs to: ``versions``, ``engine``, ``gpu`` and so on.
+        name: Item that was looked at.
+        state: State of the item: if it is there and works.
+        told: Result of the look.
+        advice: Advice on what to do about it, empty if nothing.
     """
 
     about: str

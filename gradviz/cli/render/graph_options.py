@@ -44,8 +44,8 @@ class AskedPart(NamedTuple):
         around: The address of a node whose neighborhood is drawn; None: all.
         radius: Number of edges that it reaches.
         between: Addresses of two nodes, between which the paths are drawn; None: all.
-        is_critical: Whether the critical path is marked.
-        is_critical_only: Whether nothing else is drawn.
+        is_critical: True if the critical path is marked.
+        is_critical_only: True if nothing else is drawn.
     """
 
     around: str | None
@@ -77,9 +77,9 @@ class AskedDetail(NamedTuple):
 
     Attributes:
         depth: Depth of the parts of models that become boxes; None: not set.
-        is_folded: Whether repeats are drawn once.
-        is_contracted: Whether chains are boxes.
-        is_whole: Whether every node is drawn, however many there are.
+        is_folded: True if repeats are drawn once.
+        is_contracted: True if chains are boxes.
+        is_whole: True if every node is drawn, however many there are.
         max_nodes: Number of nodes drawn, or boxes of several.
         fit: Maximum width and height of the picture in pixels; None: not set.
     """

@@ -80,11 +80,11 @@ def over_time_command(
     is one sentence, for the help.
 
     Args:
-        name: What a user types after ``render``.
+        name: Name that a user types after ``render``.
         options: Options in their order, `part_options` and `width_option` among them.
         then: The command to propose next.
         needs: Kinds of events without which the picture would be wrong.
-        all_nodes: Whether it would be wrong where only some nodes were recorded.
+        all_nodes: True if it would be wrong where only some nodes were recorded.
     """
 
     def decorate(draw: Callable[..., PictureFile]) -> click.Command:
@@ -124,7 +124,7 @@ def panels_of(
     """Return what is drawn of each pass that is asked for; of very many, of the first.
 
     Args:
-        request: Which passes, and which part of their time.
+        request: Request for some passes, and for a part of their time.
         build: Makes it of a pass and a part of its time; of one that ends before the
             part begins there is nothing.
 
@@ -155,7 +155,7 @@ def drawn(request: PictureRequest, about: str, svg: Callable[[], bytes]) -> Pict
 
     Args:
         request: It has the format.
-        about: What it shows, in words.
+        about: Contents of the picture, in words.
         svg: Draws it.
 
     Raises:

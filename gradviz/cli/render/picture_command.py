@@ -30,8 +30,8 @@ class PictureFile(NamedTuple):
 
     Attributes:
         data: The contents of the file.
-        about: What it shows, in words.
-        verb: What was done to make it.
+        about: Description of what it shows, in words.
+        verb: Verb for what was done to make it.
     """
 
     data: bytes
@@ -55,11 +55,11 @@ def picture_command(
     options give. Its docstring is the help.
 
     Args:
-        name: What a user types after ``render``.
+        name: Name that a user types after ``render``.
         options: Options besides those that all pictures have.
         then: The command to propose next.
         needs: Kinds of events without which the picture would be wrong.
-        all_nodes: Whether it would be wrong where only some nodes were recorded.
+        all_nodes: True if it would be wrong where only some nodes were recorded.
         formats: Suffixes of the file; the first is that of a file nobody named.
         settings: Those of Click's context.
     """
@@ -125,7 +125,7 @@ def _writable_format(
 
     Raises:
         click.UsageError: The suffix is none of a picture.
-        MissingToolError: What makes that format is not here.
+        MissingToolError: The tool that makes that format is not here.
         UserError: It cannot be written there.
     """
     format_ = format_of(output, formats)

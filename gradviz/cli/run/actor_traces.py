@@ -39,8 +39,8 @@ class ActorTraces:
 
     Args:
         path: The trace of this process; those of the actors come beside it.
-        options: What they are to keep.
-        force: Whether traces may be replaced.
+        options: Options of the recordings.
+        force: True if traces may be replaced.
 
     Attributes:
         parts: The traces of the workers, by rank, that are there when they have ended.
@@ -91,7 +91,7 @@ class ActorTraces:
         """Put them into one, in the place of the trace of this process, or say why not.
 
         Args:
-            has_own: Whether there is something in that; then it is kept beside.
+            has_own: True if there is something in that; then it is kept beside.
             quiet: Say only what went wrong.
         """
         if has_own and self._path.exists():  # a ring may not have been written

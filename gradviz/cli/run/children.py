@@ -80,7 +80,7 @@ class Children:
     Args:
         path: The trace of this process; those of others are called as it is, with
             the number of their process.
-        options: What they are to keep.
+        options: Recording options: the data that they are to keep.
         record: Begins a recording into a file.
     """
 

@@ -291,7 +291,7 @@ def _run_recorded(  # noqa: PLR0913 - all but the first four are options
     Args:
         wanted: The program.
         path: The trace.
-        options: What it keeps.
+        options: Options that say what it keeps.
         watchdog: See the option, as for the next two.
         force: Replace a trace that is there.
         quiet: Say only what went wrong.

@@ -24,7 +24,7 @@ def run_live(
         args: The arguments of ``gradviz run``.
         path: The trace to write.
         commands: The words of each that follows.
-        force: Whether the trace may be replaced.
+        force: True if the trace may be replaced.
 
     Raises:
         click.UsageError: One of the commands is wrong; the program has not begun then.

@@ -22,11 +22,11 @@ class LiveSteps:
     Iterations that end soon after a line share the next one.
 
     Args:
-        num_nodes: How many nodes were recorded so far.
+        num_nodes: Number of nodes recorded so far.
         every_s: Seconds from one line to the next, at least.
         clock: The time in nanoseconds.
         write: Writes a line.
-        memory: What memory is in use, in words; empty if that is not known.
+        memory: Memory in use, in words; empty if that is not known.
         iterations: Finds their ends.
     """
 

@@ -27,9 +27,8 @@ class Program(NamedTuple):
     """A compiled program.
 
     Attributes:
-        code: What to execute.
-        attributes: What its ``__main__`` module says of itself: ``__file__`` and the
-            like.
+        code: Code to execute.
+        attributes: Attributes of its ``__main__`` module: ``__file__`` and the like.
     """
 
     code: CodeType

@@ -52,11 +52,11 @@ class Target(NamedTuple):
 
     Attributes:
         load: Loads it.
-        name: What it is called: a path, a module, or Python code.
+        name: Its name: a path, a module, or Python code.
         args: Its arguments.
-        label: What its trace is called by.
+        label: Name for its trace.
         flags: Options of Python, which only a new process can have.
-        note: What the user should know, empty if nothing.
+        note: Note for the user, empty if there is none.
     """
 
     load: Loader
@@ -94,7 +94,7 @@ def target_of(
 
     Args:
         word: A path, a module or Python code, or the name of a command.
-        args: What follows it.
+        args: Arguments that follow it.
         module: It is a module.
         string: It is Python code.
 

@@ -33,8 +33,8 @@ def run_with_workers(
     Args:
         args: The arguments of ``gradviz run``.
         path: The trace of all; see `trace_of_worker` for those of each.
-        num_workers: How many.
-        force: Whether traces may be replaced.
+        num_workers: Number of processes.
+        force: True if traces may be replaced.
         quiet: Say only what went wrong.
 
     Raises:
@@ -81,7 +81,7 @@ def merge_workers(parts: Sequence[Path], path: Path, *, quiet: bool) -> None:
 
     Args:
         parts: Theirs, by rank.
-        path: Where the whole goes.
+        path: Path of the whole.
         quiet: Say only what went wrong.
 
     Raises:
@@ -107,7 +107,7 @@ def merge_traces(
 
     Args:
         traces: At least one.
-        path: Where the whole goes.
+        path: Path of the whole.
         noun: One of the processes in words, such as ``worker``.
         quiet: Say only what went wrong.
 
@@ -136,7 +136,7 @@ def merge_launched(parts: Sequence[Path], path: Path, *, quiet: bool) -> bool:
 
     Args:
         parts: Theirs. Those without a pass, such as of loaders of data, are left out.
-        path: Where the whole goes, in the place of the launcher's own trace.
+        path: Path of the whole, in the place of the launcher's own trace.
         quiet: Say only what went wrong.
 
     Returns:

@@ -30,8 +30,8 @@ class Queueing(NamedTuple):
         node: The node, -1 of a wake-up.
         queue: The queue.
         thread: Thread that pushed it.
-        begin_ns: When.
-        end_ns: When it was popped.
+        begin_ns: Time of its push.
+        end_ns: Time of its pop.
         run: The place of its run among the runs, -1 if it did not run.
     """
 
@@ -51,9 +51,9 @@ class HandedGradients(NamedTuple):
         producer: The place of the run that made each, -1 if that is not known.
         consumer: The place of the run that took it, -1 if none did.
         thread: Thread that handed it on.
-        begin_ns: When it came.
-        end_ns: When the buffer in which it lay was let go.
-        size_bytes: By how much it made the buffer larger: 0 if it was added to what
+        begin_ns: Time of its arrival.
+        end_ns: Time at which the buffer that it lay in was let go.
+        size_bytes: Bytes by which it made the buffer larger: 0 if it was added to what
             lay there.
     """
 
@@ -73,12 +73,12 @@ class Activity(NamedTuple):
         end_ns: The last.
         passes: Each worker's part of every pass; that of the worker that called for
             the pass is as long as all of it.
-        pass_ends: When each ended, by its id.
+        pass_ends: End of each pass, by its id.
         runs: Every node that ran, in order of start.
-        run_ends: When each ended.
-        queueing: What lay in ready queues.
-        gradients: What was handed from node to node.
-        kernels: What streams did.
+        run_ends: End of each run.
+        queueing: Tasks that lay in ready queues.
+        gradients: Gradients that were handed from node to node.
+        kernels: Kernels that streams ran.
         forward: Calls of modules.
         optimizer: Steps of optimizers.
     """

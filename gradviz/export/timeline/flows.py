@@ -17,7 +17,7 @@ class Flows:
     Each has a number of its own. There is none where one of its ends is not known.
 
     Args:
-        what: What the trace tells.
+        what: Activity that the trace tells.
 
     Attributes:
         pushes: The numbers of the pushes that end at a run.

@@ -36,8 +36,8 @@ class Slice(NamedTuple):
     """A pass, or something that a thread did for a while.
 
     Attributes:
-        begin_ns: When it began, on the clock of the trace.
-        end_ns: When it ended; of a push, which takes no time, the same.
+        begin_ns: Time of its start, on the clock of the trace.
+        end_ns: Time of its end; of a push, which takes no time, the same.
         kind: A pass, the call of a module, a step of an optimizer, a node that a thread
             ran, its sleep on an empty queue, a push.
         place: Among the passes, the calls of modules, the steps, the runs, or what was

@@ -19,10 +19,10 @@ class Counter(NamedTuple):
     """A number that changes over time.
 
     Attributes:
-        process: Whose.
-        name: What it is called.
+        process: Number of the process that it belongs to.
+        name: Its name in the timeline.
         unit: Unit of its numbers.
-        steps: When it changed, and to what.
+        steps: Times at which it changed, each with its new value.
     """
 
     process: int

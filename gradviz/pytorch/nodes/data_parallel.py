@@ -38,9 +38,9 @@ class BucketPlan(NamedTuple):
         model: The name of the model.
         group: The process group over which gradients are summed.
         buckets: The parameters of each bucket, in the order of the bucket.
-        sends_gradients: Whether a bucket is reduced as it is. A communication hook may
+        sends_gradients: True if a bucket is reduced as it is. A communication hook may
             send something smaller.
-        reduces_usage: Whether one more all-reduce follows the last bucket, to find
+        reduces_usage: True if one more all-reduce follows the last bucket, to find
             parameters that no rank used.
     """
 
@@ -159,7 +159,8 @@ def _assigned(
 
     Args:
         parameters: All of them.
-        limits: How many bytes fill the first bucket, the next, and all after these.
+        limits: Numbers of bytes that fill the first bucket, the next, and all after
+            these.
         order: The order in which their gradients were ready; empty for the first
             buckets, which PyTorch sorts by their parameters.
 

@@ -140,12 +140,12 @@ def read_graph(
         roots: Nodes, and which output of each; if they are several, the engine puts
             a GraphRoot before them.
         outputs: Those that the pass was asked for: nodes or leaves, and which input.
-        places: Where nodes were made, if their thread is the one supposed.
-        models: What leaves are called.
+        places: Places at which nodes were made, if their thread is the one supposed.
+        models: Models, for the names of leaves.
         root_sequence_nr: The number that a GraphRoot will get.
-        accumulate: Whether gradients go into ``.grad``.
-        listeners: Whom nodes are told to. Those that were read for others, as by an
-            earlier recording, are counted once more; see `SeenGraph.untold`.
+        accumulate: True if gradients go into ``.grad``.
+        listeners: Listeners that are told of nodes. Nodes that were read for others, as
+            by an earlier recording, are counted once more; see `SeenGraph.untold`.
     """
     reader = _Reader(listeners)
     edges = [SeenEdge(reader.node(function), nr) for function, nr in roots]

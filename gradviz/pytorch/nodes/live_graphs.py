@@ -44,11 +44,11 @@ class LiveTorchGraph(NamedTuple):
         root: The name of the node at which a backward would begin.
         location: The line that made that node; empty if it is not known, as it is only
             in a recording and in PyTorch's anomaly mode.
-        num_graphs: How many there are.
+        num_graphs: Number of such graphs.
         num_nodes: Nodes of all of them, those that they share counted once.
         saved_bytes: Memory that they save for a backward, likewise; without that of
             parameters, other leaves and buffers, which something else holds.
-        holders: What holds the first of them, a text each.
+        holders: Holders of the first of them, a text each.
     """
 
     root: str
@@ -92,8 +92,8 @@ class PiledUp(NamedTuple):
 
     Attributes:
         graphs: All that one line made.
-        num_passes: How many passes ran between the making of the first and the last
-            of them, and the one after; 0 if no pass ran them.
+        num_passes: Number of passes that ran between the making of the first and the
+            last of them, and the one after; 0 if no pass ran them.
     """
 
     graphs: LiveTorchGraph

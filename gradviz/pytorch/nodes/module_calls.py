@@ -69,10 +69,10 @@ class _MetModule(NamedTuple):
     Attributes:
         module: A reference to it.
         root: And to the outermost module that ran then.
-        place: Where its nodes are made, without a line.
-        is_part: Whether it belongs to that module, or is it.
+        place: Place at which its nodes are made, without a line.
+        is_part: True if it belongs to that module, or is it.
         name: Of its class.
-        is_torchs: Whether that is one of PyTorch's own.
+        is_torchs: True if that class is one of PyTorch's own.
     """
 
     module: weakref.ref[TorchModule]

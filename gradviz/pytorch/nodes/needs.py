@@ -11,7 +11,7 @@ def number_topologically(nodes: Sequence[SeenNode], *, in_order: bool) -> None:
 
     Args:
         nodes: All that are below each other and have no numbers yet.
-        in_order: Whether each comes after all that lead to it.
+        in_order: True if each comes after all that lead to it.
     """
     for node in reversed(nodes if in_order else _from_root_to_leaves(nodes)):
         longest, newest = -1, node.id
@@ -50,9 +50,9 @@ def graph_towards(
 
     Args:
         root: Of the pass.
-        outputs: What was asked for; all leaves if it is empty. An edge has no node if
-            none was read.
-        accumulate: Whether gradients go into ``.grad``, so that the outputs' own nodes
+        outputs: Edges that were asked for; all leaves if it is empty. An edge has no
+            node if none was read.
+        accumulate: True if gradients go into ``.grad``, so that the outputs' own nodes
             run as well.
     """
     needed = needed_nodes(root, outputs, accumulate=accumulate) if outputs else None

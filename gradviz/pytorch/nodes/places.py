@@ -229,7 +229,7 @@ def place(node: SeenNode, places: ForwardPlaces) -> bool:
     What anomaly mode says of its line stays.
 
     Returns:
-        Whether that is another place than before.
+        True if that is another place than before.
     """
     module, line = places.of(node.sequence_nr)
     if node.has_own_line:

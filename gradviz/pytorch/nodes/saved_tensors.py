@@ -76,7 +76,7 @@ class SavedBytes(NamedTuple):
             that no earlier node saved; their leaves and modules hold them anyway.
         shared_bytes: Tensors in storages that count for an earlier node, or for an
             earlier tensor of this one.
-        is_known: Whether that is all.
+        is_known: True if that is all.
     """
 
     size_bytes: int = 0
@@ -192,8 +192,8 @@ class SavedStorages:
         """Yield the tensors in a pack hook's result; None for unknown objects.
 
         Args:
-            one: What it returned, or a part of that.
-            variable: What has saved it.
+            one: Object that it returned, or a part of that.
+            variable: Variable that has saved it.
         """
         kind = type(one)
         if isinstance(one, self._torch.Tensor):

@@ -33,7 +33,7 @@ class SeenInput(msgspec.Struct, frozen=True, gc=False):
     """Expected input of a node; see `trace.node_like.MetadataLike`.
 
     Attributes:
-        has_queue: Whether its device has a thread and a queue of its own.
+        has_queue: True if its device has a thread and a queue of its own.
     """
 
     shape: tuple[int, ...]
@@ -109,16 +109,16 @@ class SeenNode(msgspec.Struct, eq=False, gc=False):
             below it have been read.
         newest: The largest id among it and the nodes below it, likewise.
         line: The line that made it, empty if it is not known.
-        has_own_line: Whether the node itself says so; see Note [Lines by anomaly mode].
+        has_own_line: True if the node tells it; see Note [Lines by anomaly mode].
         stack: The lines that led to it too, if they are kept.
         told_to: Those who were told last what it keeps.
         made_by: PyTorch's number of the thread that made it, 0 before it is known; see
             Note [Who made a node] in `places`.
         placed_by: The number of the thread that was supposed to have made it when
             `module_path` was found, 0 for none.
-        leaf: What the leaf of an AccumulateGrad is called.
+        leaf: Names of the leaf of an AccumulateGrad.
         variable: That leaf, None for other nodes.
-        hooks: Where its hooks are, as far as that is known.
+        hooks: Dicts of its hooks, as far as they are known.
     """
 
     #: True: errors of its methods come from a signal handler and belong to the program.
@@ -191,17 +191,17 @@ class SeenGraph(NamedTuple):
     """The part of a graph that takes part in one pass.
 
     Attributes:
-        root: Where the pass begins.
+        root: Node at which the pass begins.
         nodes: The root, then the nodes that run or whose gradients are asked for, and
             those to which they have edges.
-        dependencies: How many edges from nodes that run lead to each of `nodes`. The
-            inference counts them down.
+        dependencies: Number of edges that lead from nodes that run to each of `nodes`.
+            The inference counts them down.
         needed: The nodes that run, None for all; see `needs.needed_nodes`.
         outputs: For each output that was asked for its node, and which input.
         made_at: The lines that made nodes, by id, as far as they are known.
-        untold: What those nodes keep, here and below, of which a listener was not told,
-            in the order of the forward: new ones, and those that outlived an earlier
-            recording.
+        untold: Memory that those nodes keep, here and below, of which a listener was
+            not told, in the order of the forward: new nodes, and those that outlived an
+            earlier recording.
     """
 
     root: SeenNode

@@ -42,8 +42,8 @@ class HostCall(NamedTuple):
     """A call of the CUDA runtime; times are the profiler's.
 
     Attributes:
-        begin_ns: When it began.
-        end_ns: When it returned.
+        begin_ns: Time of its start.
+        end_ns: Time of its return.
         name: Of the function.
         thread: The operating system's number of the thread, as far as it is known.
         correlation: Its id, which what it launched has too.
@@ -62,8 +62,8 @@ class DeviceWork(NamedTuple):
     """Work of a stream, or a synchronization; times are the profiler's.
 
     Attributes:
-        begin_ns: When the device began it.
-        end_ns: When it was done.
+        begin_ns: Time of its start on the device.
+        end_ns: Time of its end.
         name: Of the kernel, such as ``Memcpy DtoH (Device -> Pageable)``.
         device: Its index.
         stream: CUDA's number of the stream, -1 for none.

@@ -51,12 +51,12 @@ def run_plainly(
     """Go through a stretch of plain runs of one thread.
 
     Args:
-        engine: Where the queues are.
+        engine: Engine that has the queues.
         replay: The pass, from `plain_pass`.
         runs: In the order in which they began.
         first: The first of the stretch.
         offset_ns: From the clock of `runs` to that of events.
-        until_ns: When a pass begins or returns next.
+        until_ns: Time at which a pass begins or returns next.
 
     Returns:
         The index of the first run after the stretch; `first` if there is none.

@@ -30,8 +30,8 @@ class SeenCollective(NamedTuple):
     """A collective that was seen to run, on the profiler's clock.
 
     Attributes:
-        begin_ns: When a thread of the backend began it.
-        end_ns: When it had finished on this rank.
+        begin_ns: Time at which a thread of the backend began it.
+        end_ns: Time of its end on this rank.
         name: Of the backend and the operation.
         thread: The operating system's number of that thread.
     """

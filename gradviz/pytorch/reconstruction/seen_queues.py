@@ -18,13 +18,13 @@ class SeenThread:
 
     Attributes:
         number: The operating system's.
-        name: What it is called.
-        queue: From which it takes tasks, None as long as that is unknown.
-        running: What it has begun and not ended, the innermost last.
+        name: Name of the thread.
+        queue: Queue from which it takes tasks, None as long as that is unknown.
+        running: Functions that it has begun and not ended, the innermost last.
         passes: Those that it has called and that have not returned, likewise.
         last_ns: The time of its last event.
         returned: The rows of which the last says that hooks after a function returned.
-        returned_ns: When that was, -1 if there is none.
+        returned_ns: Time of that event, -1 if there is none.
     """
 
     def __init__(self, number: int, name: str) -> None:
@@ -48,18 +48,18 @@ class ReplayedPass:
     """A pass as it is gone through.
 
     Attributes:
-        about: What is known of it.
+        about: Known facts about it.
         queue: Its queue of the CPU.
-        depth_part: What its depth adds to the priority of a task.
+        depth_part: Contribution of its depth to the priority of a task.
         outstanding: Its tasks that are queued or running.
         ran: Its nodes that ran.
         given: Of nodes with several inputs, the bytes at each that got a gradient.
         misplaced: Its nodes that another thread made than was supposed.
         failed: The node that failed, if one did.
         queues: The ids of queues of which its listener has heard.
-        is_doubted: Whether it has been said that its order is not certain.
-        is_over: Whether it returns with nothing between that and what is looked at.
-        is_closed: Whether it has returned.
+        is_doubted: True if it has been said that its order is not certain.
+        is_over: True if it returns with nothing between that and what is looked at.
+        is_closed: True if it has returned.
     """
 
     def __init__(self, about: WatchedPass, queue: "SeenQueue") -> None:
@@ -123,7 +123,7 @@ class SeenQueue:
         id: Unique in the process.
         device: As PyTorch calls it, empty for a caller's.
         schedule: Its tasks.
-        is_certain: Whether these are all that lie there, and nothing else.
+        is_certain: True if these are all that lie there, and nothing else.
     """
 
     def __init__(self, device: str = "") -> None:
@@ -205,13 +205,13 @@ class RunningNode(msgspec.Struct, eq=False, gc=False):
     """A function that a thread has begun.
 
     Attributes:
-        thread: Which.
-        task: What it is, None for nobody knows what.
-        queue: From which it came.
-        end_ns: When it ended.
-        num_passes: How many passes its thread had called that had not returned.
-        state: Whether the function itself runs, or hooks before or after it.
-        has_hooks: Whether hooks before it were reported, and that it began with these.
+        thread: Thread that has begun it.
+        task: Its task, None if nobody knows which.
+        queue: Queue from which it came.
+        end_ns: Time of its end.
+        num_passes: Number of passes its thread had called that had not returned.
+        state: Progress: the function itself runs, or hooks before or after it.
+        has_hooks: True if hooks before it were reported, and it began with these.
     """
 
     thread: SeenThread

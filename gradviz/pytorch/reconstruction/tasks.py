@@ -136,14 +136,14 @@ def push(
     """Put a node that is ready into the queue of its device, or that of its pass.
 
     Args:
-        engine: Where the queues are.
+        engine: Engine that has the queues.
         replay: The pass.
-        thread: Which pushes it.
+        thread: Thread that pushes it.
         rows: Of the pass on that thread.
         node: The node.
-        t_ns: When.
+        t_ns: Time of the push.
         producer: The node that gave it its last gradient, -1 for none.
-        what: Whether it is the root.
+        what: Kind of the push: that of the root or of another node.
     """
     queue = replay.queue if node.runs_on == "cpu" else engine.device(node.runs_on)
     about = replay.about
@@ -239,9 +239,9 @@ def capture(
 
     Args:
         task: The node's.
-        thread: Which takes it.
-        t_ns: When.
-        is_timed: Whether nothing but its hooks ran since the thread's last event.
+        thread: Thread that takes it.
+        t_ns: Time at which it takes it.
+        is_timed: True if nothing but its hooks ran since the thread's last event.
     """
     replay, node = task.of, task.node
     rows, number = replay.rows_of(thread), replay.about.task
@@ -287,7 +287,7 @@ def call_before(task: ReadyNode, thread: SeenThread, t_ns: int) -> bool:
     """Report that a node begins with its hooks before the function, if it has any.
 
     Returns:
-        Whether it has any.
+        True if it has any.
     """
     hooks = task.of.about.hooks.get(task.node)
     if hooks is None or not hooks.before:

@@ -15,25 +15,25 @@ class WatchedPass:
         parent: The pass inside of which it began, None for none.
         inside: The id of the node of `parent` that was being evaluated when it began:
             the node itself ran, or one of its hooks. -1 if there is none.
-        listener: Whom it reports to, to its end.
+        listener: Listener that it reports to, until its end.
         thread: The operating system's number of the thread that called it.
-        thread_name: What that is called.
-        graph: What it may run, None if that could not be read.
+        thread_name: Name of that thread.
+        graph: Graph that it may run, None if that could not be read.
         needed: Of that, what has to run, None for all; see `needs.needed_nodes`.
         captures: Node -> which outputs are its gradients.
-        accumulates: Whether gradients go into ``.grad``.
+        accumulates: True if gradients go into ``.grad``.
         had_grad: The leaves' nodes whose ``.grad`` was there when it began.
-        adds: How it adds to those.
+        adds: Way in which it adds to those.
         hooks: The hooks of its nodes, as far as they are known.
-        called_ns: When PyTorch was called, on the clock of events.
-        returned_ns: When PyTorch had returned; 0 before.
+        called_ns: Time of the call of PyTorch, on the clock of events.
+        returned_ns: Time of the return from PyTorch; 0 before.
         error: Error that it raised, empty if nothing.
-        fails_in_node: Whether it was a node that raised, and no hook.
-        unseen: What the profiler said of it when it was counted: why it cannot see its
-            nodes, empty if it can; None if it was not counted.
-        is_begun: Whether its begin has been told of.
-        is_told: Whether its end has been told of, if its nodes were not seen.
-        problem: What went wrong with watching it, empty if nothing.
+        fails_in_node: True if it was a node that raised, and no hook.
+        unseen: Answer of the profiler when it was counted: the reason why it cannot see
+            its nodes, empty if it can; None if it was not counted.
+        is_begun: True once its start has been reported.
+        is_told: True once its end has been reported, if its nodes were not seen.
+        problem: Problem with watching it, empty if there was none.
         not_finite: Values that checks found not to be finite, rows of `NotFinite`. Any
             thread of the engine appends.
         place_before: With `create_graph`, the place of the thread before it made nodes.

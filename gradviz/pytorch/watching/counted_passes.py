@@ -33,7 +33,7 @@ class CountedPasses:
 
         Args:
             one: The pass.
-            is_on: Whether the profiler runs.
+            is_on: True if the profiler runs.
         """
         if one in self.seen and one not in self.ended:
             self.ended.append(one)
@@ -85,7 +85,7 @@ class UncountedPasses:
     """Passes that began before PyTorch's function was replaced: is any under way?
 
     Attributes:
-        may_exist: Whether threads have to be searched for them.
+        may_exist: True if threads have to be searched for them.
 
     Args:
         original: PyTorch's function.

@@ -235,7 +235,7 @@ class FiniteChecks:
 
         Args:
             one: The pass, whose graph has been read.
-            tensors: What PyTorch was called with.
+            tensors: Tensors that PyTorch was called with.
         """
         if not self.is_on or one.graph is None:
             return

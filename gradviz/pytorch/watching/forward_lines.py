@@ -260,7 +260,7 @@ def _own_frame_finder(
     """Return a function that finds the innermost frame of the program itself.
 
     Args:
-        owners: Whose files are that were looked at; see `location.owner_of`.
+        owners: Owners of the files that were looked at; see `location.owner_of`.
         compiler: Keeps Dynamo from compiling it.
     """
     call = compiler.call
@@ -289,8 +289,8 @@ def _remember(
     """Keep the line of a frame, and its code, so that nothing else gets its id.
 
     Args:
-        known: Where to.
-        key: Under which key.
+        known: Lines kept so far, to which it is added.
+        key: Key of the line.
         frame: The innermost outside of PyTorch.
         own: If that is a library's, the innermost of the program itself.
     """

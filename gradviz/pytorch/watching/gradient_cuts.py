@@ -42,7 +42,7 @@ class GradientCuts(threading.local):
         Args:
             name: Of the function.
             args: Its arguments.
-            result: What it has returned.
+            result: Value that it has returned.
         """
         listener = probe.current
         if listener is None or len(self._told) >= _MAX_CUTS or self._is_busy():

@@ -20,10 +20,10 @@ class WhenImported:
     """Watches PyTorch once it is there, until it is closed.
 
     Attributes:
-        problem: Why it cannot be watched, empty if it can or is not imported.
+        problem: Reason why it cannot be watched, empty if it can or is not imported.
 
     Args:
-        stacks: What is kept of the lines that make nodes; see `Scope.stacks`.
+        stacks: Part that is kept of the lines that make nodes; see `Scope.stacks`.
         checks_finite: True if values are to be checked for NaN and infinity.
     """
 

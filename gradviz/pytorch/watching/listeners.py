@@ -22,8 +22,8 @@ def start(stacks: str = "leaf", *, checks_finite: bool = False) -> None:
     """Have PyTorch's passes reported; torch is imported by now.
 
     Args:
-        stacks: What is kept of the lines that make nodes; see `Scope.stacks`. Where
-            several watch, they get what the first of them asks for.
+        stacks: Part that is kept of the lines that make nodes; see `Scope.stacks`.
+            Where several watch, they get what the first of them asks for.
         checks_finite: True if values are to be checked for NaN and infinity.
 
     Raises:

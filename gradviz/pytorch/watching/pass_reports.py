@@ -56,8 +56,8 @@ def tell_begun(
 
     Args:
         one: The pass, which has its graph if there is one.
-        num_roots: How many roots it has.
-        call: What PyTorch was called with, by name.
+        num_roots: Number of its roots.
+        call: Arguments that PyTorch was called with, by name.
         line: The line of the program that did.
     """
     dependencies = {} if one.graph is None else one.graph.dependencies

@@ -106,7 +106,7 @@ class Profile:
 
         Args:
             one: The pass, which is told whether it is seen.
-            is_heard: Whether somebody wants to know what it does.
+            is_heard: True if somebody wants to know what it does.
         """
         with self._lock:
             if self._is_awaited and not self._passes.are_around():
@@ -125,7 +125,7 @@ class Profile:
         """End a pass, which may have been interrupted before it was counted.
 
         Returns:
-            What was seen of all passes since the first one began, if this was the last;
+            The session of all passes since the first one began, if this was the last;
             else None.
         """
         passes: list[WatchedPass] = []

@@ -125,7 +125,7 @@ class Watcher:
         """Begin to watch; on the thread that imported torch if that can be chosen.
 
         Args:
-            stacks: What is kept of the lines that make nodes; see `Scope.stacks`.
+            stacks: Part that is kept of the lines that make nodes; see `Scope.stacks`.
         """
         self._is_wanted = True
         self._kept = KeptGraphs()

@@ -34,8 +34,8 @@ class Scale(NamedTuple):
     """From times to places, of the time that is shown.
 
     Attributes:
-        left: Where `begin_ns` is.
-        per_ns: How long a nanosecond is.
+        left: X coordinate of `begin_ns`.
+        per_ns: Width of a nanosecond.
         begin_ns: The first moment that is shown.
         end_ns: The last one.
     """
@@ -61,7 +61,7 @@ class Bar(NamedTuple):
 
     Attributes:
         spans: At least one.
-        x: Where it begins.
+        x: X coordinate of its start.
         wide: Its width.
     """
 

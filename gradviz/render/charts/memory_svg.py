@@ -55,7 +55,7 @@ def render_memory(
 
     Args:
         memories: At least one.
-        program: What ran, for the title; empty if not known.
+        program: Program that ran, for the title; empty if not known.
         wide: The width of the picture.
     """
     most = max(sum(map(_known, sizes)) for one in memories for _, *sizes in one.stack)

@@ -53,7 +53,7 @@ def render_queues(
 
     Args:
         many: At least one.
-        program: What ran, for the title; empty if not known.
+        program: Program that ran, for the title; empty if not known.
         wide: The width of the picture.
     """
     queues = [queue for one in many for queue in one.queues]

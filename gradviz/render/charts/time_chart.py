@@ -133,10 +133,10 @@ def chart(
     """An SVG file with panels one below the other.
 
     Args:
-        title: What it is. Texts are clean, but not yet escaped.
-        words: What else is to be said, a line each.
-        alarms: What is missing or wrong, a line each.
-        legend: What colors and hatches mean.
+        title: Title of the chart. Texts are clean, but not yet escaped.
+        words: Further notes, a line each.
+        alarms: Warnings of what is missing or wrong, a line each.
+        legend: Meanings of colors and hatches.
         panels: At least one.
         wide: The width of all of it.
     """

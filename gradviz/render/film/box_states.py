@@ -40,10 +40,11 @@ class BoxState(NamedTuple):
         stage: That of its node; of several, of the one that is furthest in its way
             through the engine, and ``completed`` once all are over. Until then, if
             nothing else is to be said, ``waiting`` once one is over.
-        num_over: How many of its nodes are over.
-        num_nodes: How many there are.
-        has: How many gradients a single node has that waits for more, else 0.
-        remaining: How many more it waits for.
+        num_over: Number of its nodes that are over.
+        num_nodes: Number of its nodes.
+        has: Number of gradients that it has, if it is a single node that waits for
+            more, else 0.
+        remaining: Number of further gradients that it waits for.
     """
 
     stage: NodeStage

@@ -41,14 +41,14 @@ class Film(NamedTuple):
     """A film, ready to be written.
 
     Attributes:
-        title: What it shows.
+        title: Title that names the pass.
         width: In pixels.
         height: In pixels.
-        below: What stands still below all that changes.
-        tracks: What changes, each frame by frame, the last above all others.
-        above: What stands still above all that changes.
-        seconds: For how long each frame is seen.
-        notes: What is left out, a sentence each.
+        below: Parts that stand still below all that changes.
+        tracks: Parts that change, each frame by frame, the last above all others.
+        above: Parts that stand still above all that changes.
+        seconds: Time that each frame is seen.
+        notes: Remarks on what is left out, a sentence each.
         poster: The frame that is seen where nothing moves.
     """
 
@@ -94,7 +94,7 @@ def frames_of(replay: Replay, most: int = MAX_FRAMES) -> list[int]:
 
     Args:
         replay: The replay.
-        most: How many frames there may be, at least two.
+        most: Maximum number of frames, at least two.
     """
     ends = [0, len(replay) - 1]
     chosen: list[int] = list(range(len(replay)))
@@ -124,9 +124,9 @@ def make_film(
     Args:
         replay: The events of the pass, and of those called from inside of it.
         task: The pass whose graph is drawn.
-        places: Which of the events are frames, in their order, at least one.
-        size: How many pixels wide and high it is.
-        speed: How many frames are seen in a second.
+        places: Indices of the events that are frames, in their order, at least one.
+        size: Width and height in pixels.
+        speed: Number of frames that are seen in a second.
     """
     stage = FilmStage(replay, task, places, size)
     hold = round(HOLD_S * speed)

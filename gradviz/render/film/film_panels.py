@@ -28,9 +28,9 @@ class PanelRow(NamedTuple):
     """A row of a panel. Texts are clean, but not yet escaped.
 
     Attributes:
-        left: What it is about.
-        right: What else is to be said, the shorter the better.
-        detail: What may follow `left`, as much of it as there is room for.
+        left: Subject of the row.
+        right: Further text, the shorter the better.
+        detail: Text that may follow `left`, as much of it as there is room for.
         stage: The stage of a node, whose color the row has; None for no color.
     """
 
@@ -44,9 +44,9 @@ class PanelContent(NamedTuple):
     """The contents of a panel in one frame.
 
     Attributes:
-        title: What it is, and how much of it there is.
+        title: Name of the contents, and their count.
         rows: The first rows.
-        num_rows: How many there would be.
+        num_rows: Number of rows that there would be.
     """
 
     title: str
@@ -68,9 +68,9 @@ def film_panels(
 
     Args:
         frames: The moments that are shown, with as many rows as there is room for.
-        words: What puts them into words.
+        words: Words for the moments.
         trace: The trace.
-        room: How many rows there are for all panels, their titles included.
+        room: Number of rows for all panels, their titles included.
     """
     sizes: Counter[int] = Counter()
     for shown in frames:
@@ -93,7 +93,7 @@ class _PanelRows:
     """Puts moments into rows.
 
     Args:
-        words: What puts them into words.
+        words: Words for the moments.
         trace: The trace.
     """
 

@@ -52,8 +52,8 @@ class FilmStage:
     Args:
         replay: The events.
         task: The pass whose graph is drawn.
-        places: Which of the events are frames.
-        size: How many pixels wide and high it is.
+        places: Positions of the events that are frames.
+        size: Its width and height, in pixels.
     """
 
     def __init__(

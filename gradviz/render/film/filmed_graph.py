@@ -55,7 +55,7 @@ class FilmedBox(NamedTuple):
         badge_width: The part of the width that the badge takes.
         place: Its borders.
         is_chip: True of a leaf that is drawn inside of another box.
-        group: Which of `FilmedGraph.groups` it is of.
+        group: Index of its group in `FilmedGraph.groups`.
         nodes: The ids of the nodes that it stands for.
     """
 
@@ -105,7 +105,7 @@ def filmed_graph(trace: Trace, task: int, room: tuple[float, float]) -> FilmedGr
     Args:
         trace: The trace.
         task: The pass.
-        room: How many pixels wide and high it may be. What is larger has to be scaled.
+        room: Maximum width and height in pixels. What is larger has to be scaled.
     """
     whole = build_graph(trace, task, MAX_SIMPLIFIED)
     best, largest = None, -1.0
@@ -166,7 +166,7 @@ class _GraphRows:
     """Boxes, edges and frames of a graph and of those inside of it.
 
     Args:
-        trace: Of which trace they are.
+        trace: Trace that they are of.
     """
 
     def __init__(self, trace: Trace) -> None:

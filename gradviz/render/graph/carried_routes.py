@@ -45,8 +45,8 @@ def carried_routes(
 
     Args:
         scene: The scene.
-        layout: Where its boxes are.
-        placed: Where its frames are.
+        layout: Layout of its boxes.
+        placed: Its frames, each with its borders.
     """
     if not scene.carried:
         return []

@@ -67,9 +67,9 @@ def chip_text(leaf: GraphNode, uses: int, module: str = "", *, value: str = "") 
 
     Args:
         leaf: The leaf.
-        uses: How many chips stand for it.
+        uses: Number of chips that stand for it.
         module: The module of the node that leads to it, which its name leaves out.
-        value: What is told instead of its shape.
+        value: Text to show instead of its shape.
     """
     size = next((shape(one.shape) for one in leaf.inputs if one is not None), "")
     size = value or size

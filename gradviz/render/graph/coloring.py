@@ -50,8 +50,9 @@ class Coloring(NamedTuple):
         colors: Of each node, saved tensors aside, by its id; `style.LINE` where there
             is nothing to tell.
         legend: The names of colors, if they have names.
-        scale: What a scale shows and its least, and its most; None if there is none.
-        texts: What the value of each node is, by its id, if it is on a scale.
+        scale: Meaning of a scale with its least value, and its largest value; None if
+            there is none.
+        texts: Value of each node, by its id, if it is on a scale.
         marks: Nodes that are drawn in a way of their own, by id.
         gone: Edges that are dashed, by the positions of their ends in `Graph.nodes`.
         new: Edges that are heavy, the same way.
@@ -71,7 +72,7 @@ def coloring(graph: Graph, color_by: ColorBy, among: Iterable[Graph] = ()) -> Co
 
     Args:
         graph: The graph.
-        color_by: What colors stand for.
+        color_by: Meaning of the colors.
         among: All graphs of the picture, whose nodes share scale and legend with it;
             the graph alone if there are none.
     """

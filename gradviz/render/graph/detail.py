@@ -37,8 +37,8 @@ def automatic(
 
     Args:
         graph: The graph.
-        trace: Where the passes are that its nodes called; None if it is of none.
-        max_nodes: How many nodes are drawn, or boxes of several.
+        trace: Trace with the passes that its nodes called; None if it is of none.
+        max_nodes: Maximum number of nodes drawn, or of boxes of several.
     """
     graph = limit_nodes(_overview(graph), max_nodes)
     if trace is None:

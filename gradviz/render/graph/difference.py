@@ -57,7 +57,7 @@ def difference_scene(graph: Graph, difference: Difference) -> Scene:
 
     Args:
         graph: `UnionGraph.graph`, or what was made of it to show less.
-        difference: What differs.
+        difference: Difference between the two passes.
     """
     marks = {node.id: _mark(node, difference) for node in graph.nodes}
     leaves = {  # of many leaves of a box the first are shown: those that differ

@@ -42,7 +42,7 @@ class Rendered(NamedTuple):
     Attributes:
         data: The contents of the file.
         engine: Engine that laid it out: ``dot``, ``own``, or ``none`` for DOT text.
-        note: Why, as a sentence without a full stop.
+        note: Reason for that engine, as a sentence without a period.
     """
 
     data: bytes
@@ -63,13 +63,13 @@ def render_graph(
     """Draw a graph.
 
     Args:
-        graph: What to draw.
+        graph: Graph to draw.
         format: Of the result. ``svg`` and ``dot`` need no tool.
-        color_by: What the colors of nodes stand for.
-        engine: Who lays it out; ``auto`` tries ``dot`` if it is there and the graph
-            small enough, and takes its picture if that is smaller than our own.
-        timeout_s: What Graphviz is given, each time that it is run.
-        fit: How many pixels wide and high the picture may be; a larger one is scaled.
+        color_by: Meaning of the colors of nodes.
+        engine: Layout engine; ``auto`` tries ``dot`` if it is there and the graph small
+            enough, and takes its picture if that is smaller than our own.
+        timeout_s: Time limit for each run of Graphviz.
+        fit: Maximum width and height of the picture in pixels; a larger one is scaled.
         difference: The two passes whose graphs it is, with colors for what differs.
 
     Raises:

@@ -74,7 +74,7 @@ class Box(NamedTuple):
     Attributes:
         badge: The execution order number, empty for a node that did not run.
         title: Its name, in one line or several.
-        subtitle: What else is worth showing.
+        subtitle: Further facts that are worth showing.
         tooltip: All that is known, a line each; of a big picture, only the name.
         color: Of the badge and the border.
         fill: Of the rest.
@@ -85,13 +85,14 @@ class Box(NamedTuple):
         height: Of the whole box.
         badge_width: The part of the width that the badge takes.
         chips: Its leaves, below the texts.
-        is_aside: Whether it stands on the right of the one box that leads to it, as the
+        is_aside: True if it stands on the right of the one box that leads to it, as the
             transposed weight of a linear layer. Below, it would stand among what comes
             next, of which it is no part.
-        passes: What it called, below the chips; see `gradviz.render.graph.nesting`.
+        passes: Passes that it called, below the chips; see
+            `gradviz.render.graph.nesting`.
         name: Its whole name, of which the title leaves out the frames around it; empty
             if it is an operation's.
-        repeats: How often it comes one after the other; 1 if once.
+        repeats: Number of times that it comes one after the other; 1 if once.
     """
 
     badge: str
@@ -134,8 +135,8 @@ class ModuleFrame(NamedTuple):
     Attributes:
         module: The part, such as ``encoder.0``; clean, but not yet escaped.
         members: Positions in `Scene.boxes`.
-        repeats: How often the part comes one after the other; 1 if once.
-        calls: Which of its calls it is, if there are several; else empty.
+        repeats: Number of times that the part comes one after the other; 1 if once.
+        calls: Number of the call of the part, if there are several; else empty.
     """
 
     module: str
@@ -154,20 +155,20 @@ class Scene(NamedTuple):
     """Contents of a picture.
 
     Attributes:
-        title: What it is.
-        subtitle: How much of it.
-        notes: What was done to show less of it; empty if nothing was.
+        title: Short description of the contents.
+        subtitle: Size of the contents, in words.
+        notes: Measures taken to show less of it; empty if none were.
         boxes: One for each node of the graph, in its order, but for the leaves that
             are chips in others.
         edges: Pairs of positions in `boxes`.
-        legend: What the colors and borders mean.
+        legend: Meaning of the colors and borders.
         scale: The least and the most time, written out, if colors stand for time.
-        is_detailed: Whether there are few enough boxes for all details. The others
-            have a name and a number only, and their edges are straight.
-        bold: Which of the edges the critical path takes, as positions.
-        frames: What belongs together; of a big picture, none.
-        gone: Which of the edges only the first of two compared passes has.
-        new: Which of them only the second one has.
+        is_detailed: True if there are few enough boxes for all details. The others have
+            a name and a number only, and their edges are straight.
+        bold: Positions of the edges that the critical path takes.
+        frames: Frames around boxes that belong together; of a big picture, none.
+        gone: Positions of the edges that only the first of two compared passes has.
+        new: Positions of those that only the second one has.
         carried: Pairs of positions in `boxes`: edges from one repeat to the next one,
             against the direction of all others.
     """
@@ -221,14 +222,14 @@ def build_scene(
     """Decide on every text, color and size of a picture of `graph`.
 
     Args:
-        graph: What the picture shows.
-        color_by: What the colors of nodes stand for.
-        uses: How many chips stand for each leaf, by its id, where there are others
-            elsewhere.
+        graph: Graph that the picture shows.
+        color_by: Meaning of the colors of nodes.
+        uses: Number of chips that stand for each leaf, by its id, where there are
+            others elsewhere.
         leaves: The nodes that are chips, by the node whose box has them, where `graph`
             is a part of another one and its edges alone do not tell; see
             `leaves_by_user`.
-        for_page: Whether the page or a film draws it. They have tooltips of their own,
+        for_page: True if the page or a film draws it. They have tooltips of their own,
             and room for one line of a name, whatever the frame.
         colors_of: Chooses the colors of a graph in place of `color_by`.
     """

@@ -18,9 +18,9 @@ def known_repeats(graph: Graph, module: str, repeats: Collection[int]) -> int:
     What repeats may be a loop inside of one call.
 
     Args:
-        graph: Where the module is.
+        graph: Graph that the module is in.
         module: Its path.
-        repeats: How often the nodes come that it made, each number once.
+        repeats: Numbers of repeats of the nodes that it made, each number once.
     """
     least = min(repeats, default=1)
     calls = graph.num_calls.get(module)
@@ -40,11 +40,11 @@ def calls_told(graph: Graph, module: str, number: int, of: int, repeats: int) ->
     """Return which calls of a module a box or a frame shows; empty if it had one.
 
     Args:
-        graph: Where the module is.
+        graph: Graph that the module is in.
         module: Its path.
-        number: Which of its stretches it is, in the order of the forward, from 1.
-        of: How many stretches it has; see Note [Stretches].
-        repeats: How often it comes by its title.
+        number: Position among its stretches, in the order of the forward, from 1.
+        of: Number of its stretches; see Note [Stretches].
+        repeats: Number of times that it comes by its title.
     """
     calls = graph.num_calls.get(module, 0)
     if of > 1:

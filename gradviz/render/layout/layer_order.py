@@ -18,8 +18,8 @@ def ordered(skeleton: Skeleton, *, main_first: bool = False) -> list[list[int]]:
     """Boxes and bends by layer, in an order with few crossings.
 
     Args:
-        skeleton: What to order.
-        main_first: Whether the main way down is the leftmost of each layer.
+        skeleton: Boxes and bends to order.
+        main_first: True if the main way down is the leftmost of each layer.
     """
     layers: list[list[int]] = [[] for _ in range(max(skeleton.ranks) + 1)]
     for item in _depth_first(skeleton):

@@ -31,10 +31,10 @@ class Skeleton:
         above: Neighbors in the layer above, of each.
         below: Neighbors in the layer below, of each.
         bends: The bends of each edge, downwards.
-        reach: How many boxes lie below each, on the way where they are most.
-        line: How many layers lie on the line that begins at each. Lines are ways down
-            that have nothing in common; each goes on where the longest one does.
-        next: What comes next on the line of each, -1 at its end.
+        reach: Number of boxes below each, on the way where they are most.
+        line: Number of layers on the line that begins at each. Lines are ways down that
+            have nothing in common; each goes on where the longest one does.
+        next: Next one on the line of each, -1 at its end.
         main: The longest way down from the first box: the backbone of the picture.
     """
 

@@ -41,7 +41,7 @@ def routes(
         x: Of the middle of each box and bend.
         y: Of the middle of each layer.
         heights: Of each layer.
-        right: Where all boxes end.
+        right: Right end of all boxes.
     """
     ranks = np.array(skeleton.ranks)
     sizes = np.array(skeleton.heights)
@@ -119,7 +119,7 @@ def _curves(
     Args:
         x: Of the stops of all edges.
         y: Of the stops of all edges.
-        until: Where those of each edge end.
+        until: Index at which the stops of each edge end.
     """
     # Without stops in the middle of a vertical line, and those that are there twice.
     is_inner = np.ones(len(x), np.bool_)

@@ -90,9 +90,9 @@ class PageThread(msgspec.Struct, frozen=True):
 
     Attributes:
         number: The trace's number.
-        name: What it is called.
+        name: Full name of the thread.
         owner: The worker or process that it is called after, or nothing.
-        name_at_owner: What it is called beside that.
+        name_at_owner: Name of the thread beside that.
     """
 
     number: int
@@ -128,12 +128,12 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
         version: Of the tables; a program knows one.
         file: The name of the trace's file, empty if it has none.
         argv: The program that was recorded.
-        host: Where.
-        wall_ns: When, since 1970.
+        host: Machine on which it was recorded.
+        wall_ns: Time of its start, since 1970.
         gradviz: The version that recorded it.
         duration_ns: Of all, kernels included that ran on after the passes.
         num_events: Of the passes, those that are left out included.
-        is_cut: Whether events are left out; see Note [A page that does not hold all].
+        is_cut: True if events are left out; see Note [A page that does not hold all].
         passes: The parts of passes, in order of begin; `task` of a table is a place in
             here. Their times too are counted from the start of the first.
         threads: Those that did something.
@@ -155,7 +155,7 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
         unknown_purposes: Those of which nothing is known.
         segment_kinds: Of segments.
         critical_task: The place of the pass that `Segments` and `Costs` are of, or -1.
-        warnings: What is missing, a sentence each, to be shown.
+        warnings: Missing parts of the trace, a sentence each, to be shown.
     """
 
     schema: str = SCHEMA

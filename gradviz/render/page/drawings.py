@@ -125,7 +125,7 @@ def left_out(ran: Column, tasks: Mapping[int, int]) -> list[str]:
 
     Args:
         ran: The pass of each node that ran.
-        tasks: What `draw_passes` gets.
+        tasks: Passes, and the place of each, as for `draw_passes`.
     """
     passes, num_nodes = np.unique(ran, return_counts=True)
     many = dict(zip(passes.tolist(), num_nodes.tolist(), strict=True))
@@ -146,7 +146,7 @@ class _Pass:
         chips: All of these.
         owned: Of each node those of them that are its own: of several who lead to a
             leaf it is that of the last to run.
-        uses: How many chips stand for a leaf, by its id.
+        uses: Number of chips that stand for a leaf, by its id.
     """
 
     def __init__(self, graph: Graph, task: int) -> None:
@@ -196,9 +196,9 @@ class _Interior(NamedTuple):
     Attributes:
         pass_: Its pass.
         box: The closed box that stands for it, -1 for the whole graph.
-        part: What it is.
+        part: The part itself.
         edges: Those that begin or end in it, leaves aside.
-        omitted: How many nodes of the graph are left out, if it is a whole one.
+        omitted: Number of nodes of the graph that are left out, if it is a whole one.
     """
 
     pass_: _Pass

@@ -27,12 +27,12 @@ class Extract:
         tasks: The passes.
         last_seq: The last event that is looked at, None for all.
         seq: Of each event.
-        origin_ns: When the first event was, on the trace's clock.
-        end_ns: When the last one was.
+        origin_ns: Time of the first event, on the trace's clock.
+        end_ns: Time of the last one.
         kinds: The kinds of events that there are.
-        task_places: Where passes are on the page.
+        task_places: Places of the passes on the page.
         node_ids: Of the page's nodes.
-        node_places: Where nodes are on the page.
+        node_places: Places of the nodes on the page.
         num_ran: So many of the nodes ran; they come first.
         texts: All texts of the page.
     """

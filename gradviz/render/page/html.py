@@ -55,9 +55,9 @@ def write_page(data: bytes, title: str, bar: PageBar = NO_BAR) -> bytes:
     """A whole page.
 
     Args:
-        data: What `gradviz.render.page.columns.pack` made.
+        data: Data that `gradviz.render.page.columns.pack` made.
         title: Of the window.
-        bar: What to put above it.
+        bar: Bar to put above it.
     """
     return _TEMPLATE.format(
         policy=page_policy(bar),

@@ -42,7 +42,7 @@ class ReplayApp(App[None]):
     """Plays on a terminal.
 
     Args:
-        player: What is played, and from where.
+        player: Replay that is played, and the event to begin with.
     """
 
     TITLE = "gradviz replay"
@@ -195,7 +195,7 @@ class Board(Static):
     """The whole screen.
 
     Args:
-        player: What it shows.
+        player: Player that it shows.
     """
 
     def __init__(self, player: Player) -> None:
@@ -238,7 +238,7 @@ class Prompt(ModalScreen[str | None]):
     """A line to answer a question in; escape answers none.
 
     Args:
-        question: What stands there before something is typed.
+        question: Text that stands there before something is typed.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -45,10 +45,10 @@ def film(
 
     Args:
         replay: The replay.
-        places: Which of its events, at least one.
+        places: Positions of the events to show, at least one.
         width: Of the terminal, in columns.
         height: Of the terminal, in lines.
-        seconds: For how long each is shown.
+        seconds: Time for which each is shown.
     """
     words, player = ReplayWords(replay), Player(replay)
     screens = []

@@ -24,8 +24,8 @@ def print_replay(
 
     Args:
         replay: The replay.
-        places: Which of its events.
-        console: Where to.
+        places: Indices of the events to print.
+        console: Console to print to.
     """
     console = console or make_console()
     words = ReplayWords(replay)

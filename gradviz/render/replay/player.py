@@ -32,19 +32,19 @@ class Player:
     """A place in a replay, which moves.
 
     Args:
-        replay: What is played.
+        replay: Replay to play.
         place: The event to begin with.
 
     Attributes:
-        replay: What is played.
+        replay: Replay that is played.
         place: The event that is shown.
         selected: The pass and the node that are looked at: of the event that is shown,
             unless one was chosen. None before there was one.
-        is_chosen: Whether one was.
-        is_followed: Whether only events that tell of that node are stepped on.
-        is_playing: Whether time moves it.
-        message: What there is to say of the last call, empty for nothing.
-        pointed: Which of its neighbors is pointed at, those that give to it counted
+        is_chosen: True if one was chosen.
+        is_followed: True if only events that tell of that node are stepped on.
+        is_playing: True if time moves it.
+        message: Message about the last call, empty for none.
+        pointed: Index of the neighbor that is pointed at, those that give to it counted
             first; -1 for none.
         scrolled: So many rows of long lists are scrolled by, as far as they have them.
     """

@@ -47,7 +47,7 @@ class ReplayWords:
     """Words for the contents of a replay.
 
     Args:
-        replay: Whose events.
+        replay: Replay that the events are of.
     """
 
     def __init__(self, replay: Replay) -> None:

@@ -58,7 +58,7 @@ def make_console(file: IO[str] | None = None, *, width: int | None = None) -> Co
     """Return a console for the views, without markup and highlighting.
 
     Args:
-        file: Where it writes, stdout by default. Without a terminal there are no
+        file: File that it writes to, stdout by default. Without a terminal there are no
             colors.
         width: In columns; that of the terminal by default.
     """
@@ -96,10 +96,10 @@ def wrapped(text: str, width: int, first: str = "", others: str = "") -> list[st
     """The lines of a clean text, none of which ends between a number and its unit.
 
     Args:
-        text: What to wrap.
+        text: Text to wrap.
         width: The most columns of a line.
-        first: What the first line begins with.
-        others: What all others begin with.
+        first: Prefix of the first line.
+        others: Prefix of all others.
     """
     if cell_len(text) > len(text):
         width = max(width // 2, 1)  # characters that take two columns

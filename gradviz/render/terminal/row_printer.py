@@ -69,7 +69,7 @@ def print_rows(
     """Print a table without lines: numbers to the right, texts cut where too long.
 
     Args:
-        console: Where to; no line is wider than it.
+        console: Console to print to; no line is wider than it.
         names: The heads of the columns.
         rows: A clean text for each column.
         alarming: The numbers of the rows that shall stand out, from 0.
@@ -102,9 +102,10 @@ def fitted(needed: Sequence[int], least: Sequence[int], available: int) -> list[
     """Return the widths of columns: as needed, or less, the longest first.
 
     Args:
-        needed: What each needs.
-        least: What each gets in any case; of a column that is not cut, what it needs.
-        available: What there is for all and the gaps between them.
+        needed: Width that each needs.
+        least: Width that each gets in any case; of a column that is not cut, the one it
+            needs.
+        available: Width for all and the gaps between them.
     """
     widths = list(needed)
     excess = sum(widths) + GAP * (len(widths) - 1) - available

@@ -31,13 +31,13 @@ class Arrow(NamedTuple):
     Attributes:
         kind: A node that was pushed, a stream that waited, or gradients that were sent
             to another worker.
-        x: Where it begins.
-        y: Where it begins.
-        to_x: Where it points.
-        to_y: Where it points.
-        tooltip: What it means.
-        num: For how many it stands.
-        via: Where it turns on its way.
+        x: X coordinate of its start.
+        y: Y coordinate of its start.
+        to_x: X coordinate of its tip.
+        to_y: Y coordinate of its tip.
+        tooltip: Text that says what it means.
+        num: Number of arrows that it stands for.
+        via: Points at which it turns on its way.
     """
 
     kind: ArrowKind

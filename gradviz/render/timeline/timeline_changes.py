@@ -53,7 +53,7 @@ class Beside(NamedTuple):
     Attributes:
         sides: One for each timeline.
         compared: The pairs of passes that were compared.
-        alarms: What could not be compared, a line each.
+        alarms: Parts that could not be compared, a line each.
     """
 
     sides: tuple[TimelineSide, ...]

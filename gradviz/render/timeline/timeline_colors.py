@@ -70,10 +70,10 @@ class SpanColors(NamedTuple):
 
     Attributes:
         of: The color of a span.
-        legend: What colors mean.
-        look: How a span is drawn that is unlike others, None for one that is not.
-        words: What is told of the spans of a bar before all else, a line each.
-        is_of_modules: Whether calls of modules have these colors too.
+        legend: Meanings of colors.
+        look: Look of a span that is unlike others, None for one that is not.
+        words: Notes on the spans of a bar, told before all else, a line each.
+        is_of_modules: True if calls of modules have these colors too.
     """
 
     of: Callable[[Span], str]

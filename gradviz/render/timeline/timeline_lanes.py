@@ -46,10 +46,10 @@ class PlacedBar(NamedTuple):
         x: Its left edge.
         y: Its upper edge.
         width: Its width.
-        look: How it is drawn.
+        look: Style in which it is drawn.
         fill: Its color.
-        label: What is written on it, if there is room.
-        tooltip: What it stands for.
+        label: Text written on it, if there is room.
+        tooltip: Description of what it stands for.
         spans: All that it stands for.
     """
 
@@ -75,9 +75,9 @@ class Strip(NamedTuple):
     """The length of a queue over time, below the lane of who takes from it.
 
     Attributes:
-        name: What the queue is called, and the most that lay in it.
+        name: Name of the queue, and the most tasks that lay in it.
         y: Its upper edge, where the queue is longest.
-        points: From where on it is how high, from 0 to 1; the last ends it.
+        points: Positions, and the height from each on, from 0 to 1; the last ends it.
     """
 
     name: str
@@ -89,11 +89,11 @@ class PlacedLane(NamedTuple):
     """A thread, a stream, or a thread's passes.
 
     Attributes:
-        name: What it is called.
-        about: How much it did.
+        name: Name of the lane.
+        about: Summary of the work that it did.
         y: Its upper edge.
         height: Of all of it.
-        rows: Where its rows of bars are.
+        rows: Places of its rows of bars.
         bars: From left to right, row by row.
         strips: Its queues.
         notes: Its errors.
@@ -166,7 +166,7 @@ def lane_contents(
         lane: The lane.
         scale: The time.
         queues: All queues.
-        is_by_worker: Whether it is a worker, and not a thread.
+        is_by_worker: True if it is a worker, and not a thread.
     """
     rows = [
         row_of((span for span in lane.spans if span.row == number), scale)

@@ -74,10 +74,10 @@ class TimelineView(NamedTuple):
         width: Of the picture, in pixels.
         begin_ns: The first moment, after the start of each timeline.
         end_ns: The last one; None for the end.
-        color_by: What the colors of nodes and kernels stand for.
-        has_queues: Whether the lengths of queues are drawn.
-        beside: What the timelines are, if they are of two traces.
-        is_by_worker: Whether lanes are workers: each says its bubble.
+        color_by: Meaning of the colors of nodes and kernels.
+        has_queues: True if the lengths of queues are drawn.
+        beside: Comparison that the timelines show, if they are of two traces.
+        is_by_worker: True if lanes are workers: each says its bubble.
         micro_batches: The micro-batch of each node, from 0, by its id.
     """
 
@@ -95,12 +95,12 @@ class Panel(NamedTuple):
     """One timeline.
 
     Attributes:
-        heading: What it is, if there are several.
+        heading: Its title, if there are several.
         y: Its upper edge.
         top: That of its first lane, below the axis.
         bottom: The lower edge of its last lane.
         scale: From its times to places.
-        ticks: Where the axis has which mark.
+        ticks: Marks of the axis: the place and the text of each.
         lanes: First those of passes, then threads, then streams.
         arrows: Between them.
     """
@@ -144,7 +144,7 @@ def timeline_scene(timelines: Sequence[Timeline], view: TimelineView) -> Timelin
 
     Args:
         timelines: At least one; drawn one below the other, on one scale.
-        view: What of them is wanted.
+        view: Options of the picture.
     """
     room = view.width - 2 * MARGIN
     scales = _scales(timelines, view)

@@ -110,8 +110,8 @@ def render_timeline(
     """Draw a timeline, or several one below the other.
 
     Args:
-        timelines: What to draw, at least one.
-        view: What of it, and how.
+        timelines: Timelines to draw, at least one.
+        view: Part of them to draw, and its look.
 
     Returns:
         An SVG file. Its size is bounded, however many spans there are.

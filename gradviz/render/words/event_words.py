@@ -320,7 +320,7 @@ class EventWords:
 
     Args:
         trace: Trace with the events.
-        origin_ns: From when times are counted.
+        origin_ns: Time from which times are counted.
         numbers: Numbers of nodes, which are told with them; None for their ids alone.
     """
 

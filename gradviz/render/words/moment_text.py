@@ -77,7 +77,7 @@ def idle_text(queue: str | None) -> str:
     """Say what a thread does that runs nothing.
 
     Args:
-        queue: What the queue is called that it sleeps on, None while it does not.
+        queue: Name of the queue that it sleeps on, None while it does not.
     """
     facts: Mapping[str, object] = {"queue": queue}
     return first_filled(THREAD_AT, facts, _FORMS)
@@ -88,7 +88,7 @@ def countdown_text(one: Countdown, givers: str) -> str:
 
     Args:
         one: The node, and its gradients.
-        givers: What those are called that gave them.
+        givers: Names of the nodes that gave them.
     """
     total = one.remaining + len(one.gradients)
     facts = {
@@ -106,7 +106,7 @@ def choice_text(choice: Choice, other: str) -> str:
 
     Args:
         choice: The task, and what would have been popped without it.
-        other: What the latter is called; empty if nothing else lay there.
+        other: Name of the latter; empty if nothing else lay there.
     """
     one, rest = choice.popped, choice.other
     if rest is None:

@@ -41,7 +41,7 @@ class Template(NamedTuple):
 
     Attributes:
         text: The sentence.
-        is_alarm: Whether it tells that something went wrong.
+        is_alarm: True if it tells that something went wrong.
     """
 
     text: str

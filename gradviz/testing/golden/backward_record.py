@@ -59,13 +59,13 @@ class GoldenNode(NamedTuple):
     Attributes:
         address: See Note [Addresses].
         inputs: The dtype and shape of each input.
-        device: Where it runs.
-        saved: How many bytes it saved; `UNKNOWN` if nobody knows.
+        device: Device that it runs on.
+        saved: Number of bytes that it saved; `UNKNOWN` if nobody knows.
         hooks: Hooks that ran at it, in their order.
         waits: Waits of the host and of streams at it.
-        end: How it ended; empty if it completed.
+        end: Outcome of its run; empty if it completed.
         line: The line that made it; empty if lines are not recorded.
-        edges: Who gets each of its gradients: an address, `NOWHERE` for nobody, and
+        edges: Receiver of each of its gradients: an address, `NOWHERE` for nobody, and
             ``:N`` where it is not the first input.
     """
 
@@ -90,7 +90,7 @@ class GoldenPass(NamedTuple):
     """A pass of a record.
 
     Attributes:
-        marks: What is unusual about it, such as ``failed`` or ``create_graph``.
+        marks: Unusual properties of it, such as ``failed`` or ``create_graph``.
         nodes: Its nodes; see Note [Order without timing].
     """
 
@@ -110,7 +110,7 @@ def backward_record(
     Args:
         trace: The trace.
         thread: The thread whose passes come first.
-        with_lines: Whether to record the lines that made the nodes.
+        with_lines: True if the lines that made the nodes are to be recorded.
 
     Raises:
         NothingRecordedError: There are no passes, or nodes of one were not seen.

@@ -74,7 +74,7 @@ def parse_golden(text: str, name: str) -> tuple[GoldenPass, ...]:
 
     Args:
         text: The file.
-        name: What errors call it.
+        name: Name of the file in errors.
 
     Raises:
         GoldenFileError: It is empty, damaged, of a newer version, has merge conflicts,

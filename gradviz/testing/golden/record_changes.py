@@ -48,9 +48,9 @@ class RecordChanges(NamedTuple):
 
     Attributes:
         lines: The changes, a line each.
-        is_another_program: Whether the records have too little in common to be of one
+        is_another_program: True if the records have too little in common to be of one
             program.
-        is_unseen: Whether bytes that are in the first are unknown in the second.
+        is_unseen: True if bytes that are in the first are unknown in the second.
     """
 
     lines: tuple[str, ...]
@@ -110,7 +110,7 @@ class _ComparedPasses:
     """Two passes, and which node of the one is which of the other.
 
     Attributes:
-        share: How large a part of the edges both have; 1 of small passes.
+        share: Part of the edges that both have; 1 of small passes.
         is_unseen: See `RecordChanges`.
     """
 

@@ -68,7 +68,7 @@ def assert_same_backward(
         lines: Compare the lines of the program that made the nodes, too.
 
     Returns:
-        What the function returned, or the context manager.
+        The function's result, or the context manager.
 
     Raises:
         AssertionError: The backward is another one, there is no golden file, or no

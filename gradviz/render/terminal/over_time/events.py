@@ -45,9 +45,9 @@ def print_events_head(
 
     Args:
         title: A line in bold.
-        width: How many columns times take.
+        width: Number of columns that times take.
         threads: The names of threads.
-        console: Where to.
+        console: Console to print to.
     """
     console = console or make_console()
     console.print(Text(clean(title), style="bold"), soft_wrap=True)
@@ -69,9 +69,9 @@ def print_events(
 
     Args:
         events: In their order.
-        words: What puts them into words.
-        width: How many columns times take.
-        console: Where to.
+        words: Words for the events.
+        width: Number of columns that times take.
+        console: Console to print to.
     """
     console = console or make_console()
     left = iter(events)

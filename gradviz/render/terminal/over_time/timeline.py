@@ -132,7 +132,7 @@ def _bar(span: Span | None, filled: Sequence[float], colors: Mapping[str, str]) 
     """The columns of one span, with its number and name if there is room.
 
     Args:
-        span: Whose columns they are, None for nobody's.
+        span: Span whose columns they are, None for nobody's.
         filled: For each column the part of its time in which anything ran.
         colors: See `_colors`.
     """

@@ -15,8 +15,8 @@ class set_detect_anomaly:  # noqa: N801 - PyTorch's name
     error. It slows everything down, and applies to all threads.
 
     Args:
-        mode: Whether to detect anomalies.
-        check_nan: Whether a NaN is an anomaly.
+        mode: True if anomalies are to be detected.
+        check_nan: True if a NaN is an anomaly.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
@@ -33,7 +33,7 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
     """Detect anomalies in a ``with`` block; see `set_detect_anomaly`.
 
     Args:
-        check_nan: Whether a NaN is an anomaly.
+        check_nan: True if a NaN is an anomaly.
     """
 
     def __init__(self, check_nan: bool = True) -> None:

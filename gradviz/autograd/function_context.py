@@ -24,9 +24,9 @@ class FunctionCtx:
         dirty_tensors: Arguments of `mark_dirty`, until then.
         non_differentiable: Arguments of `mark_non_differentiable`, until then.
         saved_for_forward: Arguments of `save_for_forward`.
-        materialize_grads: Whether ``backward`` gets zeros in place of None.
-        _materialize_non_diff_grads: Whether it gets them, if it gets any, for outputs
-            that are not differentiable, too.
+        materialize_grads: True if ``backward`` gets zeros in place of None.
+        _materialize_non_diff_grads: True if it gets them, where it gets any, for
+            outputs that are not differentiable, too.
         _saved: The saved tensors, None once they are freed.
 
     Source: torch/autograd/function.py, FunctionCtx.

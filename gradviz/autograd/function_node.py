@@ -51,7 +51,7 @@ class FunctionNode(FunctionCtx, Hookable, Node):
     Args:
         needs_input_grad: For each argument of ``apply``, whether it needs a gradient.
         inputs: The arguments.
-        is_recorded: Whether the node is to be part of a graph.
+        is_recorded: True if the node is to be part of a graph.
 
     Source: torch/csrc/autograd/python_function.cpp, PyNode and THPFunction.
     """

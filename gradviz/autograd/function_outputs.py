@@ -54,7 +54,7 @@ def attach(
         node: Receiver of the gradients of the outputs; None if none are recorded.
         inputs: The arguments of the forward.
         outputs: The results of the forward.
-        has_setup: Whether ``setup_context`` filled the context.
+        has_setup: True if ``setup_context`` filled the context.
 
     Raises:
         RuntimeError: A tensor marked as dirty was not returned, or is a leaf that needs

@@ -92,7 +92,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
     """Record graphs or not: from the call on, or to the end of the ``with`` block.
 
     Args:
-        mode: Whether to record.
+        mode: True if graphs are recorded.
     """
 
     def __init__(self, mode: bool) -> None:
@@ -126,7 +126,7 @@ class inference_mode:  # noqa: N801 - PyTorch's name
     part in differentiation.
 
     Args:
-        mode: Whether to enter the mode, or to leave it for the block.
+        mode: True if the mode is entered, False if it is left for the block.
 
     Source: torch/autograd/grad_mode.py, inference_mode.
     """
@@ -185,7 +185,7 @@ class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
     to the thread that calls backward.
 
     Args:
-        mode: Whether backward may use them.
+        mode: True if backward may use them.
     """
 
     def __init__(self, mode: bool) -> None:
@@ -218,7 +218,7 @@ class _force_original_view_tracking:  # noqa: N801 - PyTorch's name
     thread.
 
     Args:
-        mode: Whether to do so.
+        mode: True if views get such nodes.
 
     Source: torch/autograd/grad_mode.py, _force_original_view_tracking.
     """

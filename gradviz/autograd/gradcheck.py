@@ -93,7 +93,7 @@ def gradcheck(  # noqa: PLR0913 - PyTorch's signature
         masked: Treatment of sparse tensors, of which there are none.
 
     Returns:
-        Whether they agree.
+        True if they agree.
 
     Raises:
         GradcheckError: They do not, or backward is not what it should be.
@@ -159,7 +159,7 @@ def gradgradcheck(  # noqa: PLR0913 - PyTorch's signature
         masked: Treatment of sparse tensors, of which there are none.
 
     Returns:
-        Whether they agree.
+        True if they agree.
 
     Raises:
         GradcheckError: They do not, or backward is not what it should be.

@@ -84,7 +84,7 @@ def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
     Nothing is added to any ``.grad``.
 
     Args:
-        outputs: What to differentiate; a `GradientEdge` may stand for each.
+        outputs: Tensors to differentiate; a `GradientEdge` may stand for each.
         inputs: With respect to what: as `outputs`, or a dictionary of tensors.
         grad_outputs: The gradient of each output; may be left out for a single
             element.

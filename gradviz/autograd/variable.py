@@ -35,7 +35,7 @@ class Variable(metaclass=_IsTensor):
 
     Args:
         data: The tensor.
-        requires_grad: Whether gradients are wanted.
+        requires_grad: True if gradients are wanted.
     """
 
     _execution_engine = _ExecutionEngine()

@@ -61,7 +61,7 @@ def register_stand_in(type: str, is_wanted: Callable[[], bool]) -> None:  # noqa
 
     Args:
         type: Of a backend that is registered.
-        is_wanted: Whether the program has asked for such devices.
+        is_wanted: Function that returns True if the program has asked for such devices.
     """
     _stand_ins[type] = is_wanted
 
@@ -160,7 +160,7 @@ def copy_to(array: Array, device: Device, *, non_blocking: bool = False) -> Arra
 
     Args:
         array: Array to copy.
-        device: Where to.
+        device: Device to copy it to.
         non_blocking: Do not wait for a copy to the host; have one from pinned memory
             read it when the device has come so far.
     """

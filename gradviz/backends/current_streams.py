@@ -26,7 +26,7 @@ def stream_for(
     """The current stream of a device, None where there are no streams.
 
     Args:
-        device: Which. Nobody asks whether it is there.
+        device: The device. Nobody asks whether it is there.
         chosen: Somebody else's `chosen_streams`, whose current stream is meant.
     """
     if not has_streams(device):
@@ -58,7 +58,7 @@ def on_streams(streams: tuple[Stream, ...], *, alone: bool = False) -> Iterator[
     """Make several streams current for a block, each of its device.
 
     Args:
-        streams: Which.
+        streams: Streams to make current.
         alone: Other devices are at their default streams meanwhile, and all of them
             afterwards: for a thread that works in a copy of another one's context.
     """

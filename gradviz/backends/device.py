@@ -33,13 +33,14 @@ class Device:
     Args:
         type: A backend's name, perhaps with an index: ``"cpu"``, ``"sim"``,
             ``"cuda:1"``; or a device.
-        index: Which one of its kind, from 0, if the name does not say. The current one
-            of the calling context if neither does.
+        index: Index among the devices of its kind, from 0, if the name does not say.
+            The current one of the calling context if neither does.
 
     Attributes:
         type: ``"cpu"``, ``"sim"``, ``"cuda"`` or the name of another backend.
-        number: Which one of its kind, from 0; -1 for the CPU, which has no index.
-        runs_on_caller: Whether its backward work runs on the thread that called
+        number: Index among the devices of its kind, from 0; -1 for the CPU, which has
+            no index.
+        runs_on_caller: True if its backward work runs on the thread that called
             ``backward`` (CPU, meta) instead of on a device thread.
 
     Raises:

@@ -184,7 +184,7 @@ class StreamOfType(Stream):
     """A stream of one type of device, made as PyTorch makes those of CUDA.
 
     Args:
-        device: Whose; None for the current one of its type.
+        device: Device of the stream; None for the current one of its type.
         priority: As of `Stream`.
 
     Source: torch.cuda.Stream.

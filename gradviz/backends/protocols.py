@@ -38,7 +38,7 @@ class Backend(Protocol):
 
         Args:
             array: Array to copy.
-            device: Where to.
+            device: Device to copy it to.
             non_blocking: `array` stays as it is until the copy is done, so there is
                 no need to keep a copy of it meanwhile.
         """

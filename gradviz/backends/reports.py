@@ -26,8 +26,8 @@ class UsersLine:
     No frame is kept, which would keep the user's variables.
 
     Attributes:
-        code: What is executed,
-        instruction: and where in it.
+        code: Code that is executed,
+        instruction: and the instruction in it.
     """
 
     __slots__ = ("code", "instruction")

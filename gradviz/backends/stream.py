@@ -44,7 +44,7 @@ class Stream:
     device of its type, until the block is left.
 
     Args:
-        device: Whose; text such as ``"sim:0"`` will do. None for the current
+        device: Its device; text such as ``"sim:0"`` will do. None for the current
             accelerator.
         priority: Streams of lower numbers may go first, where the device cares.
 
@@ -161,7 +161,7 @@ class Event:
 
     Args:
         device: Of the streams that record it; None for that of the first.
-        enable_timing: Whether `elapsed_time` will be asked for.
+        enable_timing: True if `elapsed_time` will be asked for.
         blocking: Ignored, as in PyTorch.
         interprocess: Ignored, as in PyTorch.
 
@@ -198,7 +198,7 @@ class Event:
 
         Args:
             stream: The current one of the event's device if None.
-            task: For whom, as a trace shows it: a GraphTask's id,
+            task: Id of the GraphTask that it is for, as a trace shows it,
             node: and the id of the node whose work is recorded.
 
         Raises:
@@ -231,7 +231,7 @@ class Event:
         Args:
             stream: That of the current device of the event's type if None. It may be
                 of another device of the same type.
-            task: For whom, as a trace shows it: a GraphTask's id,
+            task: Id of the GraphTask that it is for, as a trace shows it,
             node: the id of the node that waits,
             producer: and of the node that it waits for.
 
@@ -329,7 +329,7 @@ def default_stream(device: str | Device | None = None) -> Stream:
     """The stream of a device that is current unless another one is chosen.
 
     Args:
-        device: Which; None for the current accelerator.
+        device: The device; None for the current accelerator.
 
     Raises:
         RuntimeError: There is no such device, or it has no streams.
@@ -398,7 +398,7 @@ def keep_for(array: Any, stream: Stream) -> None:
 
     Args:
         array: An array of the stream's kind of device, or a tensor of it.
-        stream: Which works with it, other than the one that it was made for.
+        stream: Stream that works with it, other than the one that it was made for.
     """
     accelerator = accelerator_of(stream.device)
     if isinstance(array, accelerator.array_types):
@@ -411,7 +411,7 @@ def synchronize(device: str | Device | None = None) -> None:
     """Wait for all work of all streams of a device.
 
     Args:
-        device: Which; None for the current accelerator.
+        device: The device; None for the current accelerator.
 
     Raises:
         RuntimeError: Some of it failed; there is no such device, or it has no streams.

@@ -19,7 +19,7 @@ class Position(NamedTuple):
 
     Attributes:
         node: The node.
-        reason: Why it runs here and not later.
+        reason: Reason that it runs here and not later.
     """
 
     node: Node
@@ -44,7 +44,7 @@ def predicted_order(
     Args:
         roots: The roots, as for `Engine.execute`.
         outputs: The outputs that restrict it, as for `Engine.execute`.
-        accumulate_grad: Whether leaves get their gradients, as for `Engine.execute`.
+        accumulate_grad: True if leaves get their gradients, as for `Engine.execute`.
         schedule: Makes the policy.
 
     Returns:

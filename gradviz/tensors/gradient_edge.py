@@ -13,8 +13,8 @@ class GradientEdge(NamedTuple):
     long gone (C14).
 
     Attributes:
-        node: Which node.
-        output_nr: Which output of the forward op, and so which input of the node.
+        node: Node that takes the tensor's gradient.
+        output_nr: Index of the forward op's output, and so of the node's input.
         ownership_token: Keeps a leaf alive; else `node` itself keeps the graph alive.
 
     Source: torch/autograd/graph.py, GradientEdge.

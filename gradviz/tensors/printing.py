@@ -27,7 +27,7 @@ class PrintOptions:
         threshold: Number of elements beyond which the middle is left out.
         edgeitems: Number of elements shown at each end of a dimension then.
         linewidth: Characters in a line.
-        sci_mode: Whether to write powers of ten; None where that is shorter.
+        sci_mode: True if powers of ten are written; None: where that is shorter.
     """
 
     precision: int = 4

@@ -100,8 +100,8 @@ def make(
     Args:
         array: The elements, in host memory or on a device; not copied unless moved.
         dtype: Their type, if another.
-        device: Where they are to be, if elsewhere.
-        requires_grad: Whether gradients are wanted.
+        device: Their device, if another.
+        requires_grad: True if gradients are wanted.
 
     Raises:
         RuntimeError: Gradients are wanted of other than floats.

@@ -15,7 +15,7 @@ class MixedDevicesError(RuntimeError):
     Args:
         expected: The device of the first.
         got: That of another.
-        op: Whose arguments they are, once that is known.
+        op: Op whose arguments they are, once that is known.
     """
 
     def __init__(self, expected: Device, got: Device, op: str = "") -> None:

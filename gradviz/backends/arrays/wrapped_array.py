@@ -21,9 +21,9 @@ class Flags:
 
     Args:
         flags: The flags of the library's array.
-        owns: Whether each view of the array holds a reference to it, as NumPy's do,
-            and it is not a view itself. The engine overwrites a gradient that nobody
-            else has a reference to, and copies one that does not own its memory.
+        owns: True if each view of the array holds a reference to it, as NumPy's do, and
+            it is not a view itself. The engine overwrites a gradient that nobody else
+            has a reference to, and copies one that does not own its memory.
 
     Attributes:
         owndata: As given.
@@ -289,7 +289,7 @@ def in_one_kernel(name: str, function: Callable[..., Any], *args: Any) -> Any:
     returns. On the CPU it is a call like any other.
 
     Args:
-        name: What traces and errors call the kernel.
+        name: Name of the kernel in traces and errors.
         function: Of NumPy's arrays and plain values; changes none of them. It may be
             tried on zeros first. What it raises, a device tells of later.
         *args: Its arguments; arrays may be in tuples.
@@ -308,7 +308,7 @@ def check_elements(name: str, check: Callable[..., None], *args: Any) -> None:
     from such elements meanwhile is undefined.
 
     Args:
-        name: What traces and errors call the kernel.
+        name: Name of the kernel in traces and errors.
         check: Of NumPy's arrays and plain values.
         *args: Its arguments.
     """

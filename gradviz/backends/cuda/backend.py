@@ -117,7 +117,7 @@ class CudaBackend(CudaStreams):
         """Check the indices of the next op on the device; see `IndexChecks`.
 
         Args:
-            device: Where they are.
+            device: Device of the indices.
             name: Of the function that uses them.
             index: CuPy's array, or one number.
             size: Of the dimension.
@@ -274,7 +274,7 @@ def make_backend() -> CudaBackend:
     """The backend, if there are CuPy and a GPU.
 
     Raises:
-        RuntimeError: What is missing, and how to get it.
+        RuntimeError: CuPy or a GPU is missing; the message says how to get it.
     """
     try:
         import cupy  # noqa: PLC0415 - takes a second, and is not there everywhere

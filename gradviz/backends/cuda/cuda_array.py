@@ -23,7 +23,7 @@ class CudaArray(WrappedArray):
 
     Attributes:
         raw: The array of CuPy.
-        memory: What it lies in.
+        memory: Memory that it lies in.
         base: The array that it is a view of, None if it is none.
     """
 

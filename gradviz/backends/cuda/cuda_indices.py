@@ -81,7 +81,7 @@ class IndexChecks:
         """Raise if an index was out of range, now that a stream was waited for.
 
         Args:
-            stream: Which.
+            stream: Stream that was waited for.
             cupy_stream: CuPy's.
 
         Raises:

@@ -154,7 +154,7 @@ class Account:
         """Wait until all that is kept for streams of a device can go, and let it go.
 
         Returns:
-            Whether there was anything.
+            True if there was anything.
         """
         has_dropped = False
         for (number, _), kept in list(self._kept.items()):

@@ -21,7 +21,7 @@ class Begun(NamedTuple):
     """A kernel about to be launched.
 
     Attributes:
-        listener: Who is to hear of it.
+        listener: Listener that it is reported to.
         event: Before it in its stream; keeps time.
     """
 
@@ -63,9 +63,9 @@ class KernelReports:
         """Report a kernel that was launched just now, by the same thread.
 
         Args:
-            begun: What came before it.
-            stream: Where it was launched, as text.
-            device: Whose.
+            begun: Listener and event from before its launch.
+            stream: Stream that it was launched on, as text.
+            device: Device of the stream.
             name: Of the function.
             reads: Arrays that it reads,
             writes: and writes.
@@ -83,7 +83,7 @@ class KernelReports:
         """Report when kernels ran, those that are done.
 
         Args:
-            device: Whose.
+            device: Device of the kernels.
             record: Makes an event that keeps time, on a stream that was waited for.
         """
         timed = self._timed.pop(device, None)

@@ -36,7 +36,7 @@ class SimulatedBackend:
     Asking `gradviz.sim` for its devices is no such request.
 
     Attributes:
-        is_configured: Whether the program has said how simulated devices behave.
+        is_configured: True if the program has said how simulated devices behave.
     """
 
     type = "sim"
@@ -88,7 +88,7 @@ class SimulatedBackend:
 
         Args:
             array: Array to copy.
-            device: Where to.
+            device: Device to copy to.
             non_blocking: `array` is read when the device has come so far, not now.
 
         Raises:

@@ -45,7 +45,7 @@ def set_executor(name: str, *, seed: int = 0) -> None:
         name: ``"threads"``, a thread for each stream, unless this was called; or
             ``"stepped"``, whoever waits, in an order that `seed` says: the same every
             time, and as late as possible.
-        seed: Which order.
+        seed: Number that chooses that order.
 
     Raises:
         ValueError: There is no such executor.

@@ -30,7 +30,7 @@ class Anomaly(NamedTuple):
     """Settings of the mode, while it is on.
 
     Attributes:
-        check_nan: Whether a NaN is an error.
+        check_nan: True if a NaN is an error.
     """
 
     check_nan: bool

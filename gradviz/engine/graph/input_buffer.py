@@ -25,7 +25,7 @@ class Ready(NamedTuple):
         event: Marks the end of that work; None if nobody will have to wait.
         accumulation: The stream on which others are added to the gradient.
         producer: The id of the node that made it, -1 for the caller.
-        is_sum: Whether the engine computed it as a sum and nobody has seen it yet.
+        is_sum: True if the engine computed it as a sum and nobody has seen it yet.
     """
 
     stream: Stream

@@ -265,14 +265,15 @@ class Node:
         next_edges: One edge for each gradient that `apply` returns.
         input_metadata: Metadata each input expects, None for anything; as many as
             inputs.
-        device: Where the node runs: on the device's thread, or on the caller's if it
-            is the CPU.
+        device: Device of the node: it runs on the device's thread, or on the caller's
+            if it is the CPU.
 
     Attributes:
         id: Unique in this process; what traces call the node by.
-        sequence_nr: How many nodes this thread had made before; later nodes run first.
+        sequence_nr: Number of nodes that this thread had made before; later nodes run
+            first.
         topological_nr: Length of the longest path to a leaf.
-        next_edges: Where the gradients go.
+        next_edges: Edges along which the gradients go.
         input_metadata: See above.
         runs_on: The device, see above; `device` for users, who may have that name.
         forward_stream: The stream of that device which was current when the node was

@@ -31,7 +31,7 @@ class Arrival(NamedTuple):
     Attributes:
         ready: The stream whose work makes it.
         accumulation: The stream on which later gradients would be added to it.
-        records: Whether to record an event on `ready`.
+        records: True if an event is recorded on `ready`.
     """
 
     ready: Stream
@@ -44,10 +44,10 @@ class Addition(NamedTuple):
 
     Attributes:
         stream: Computes the sum.
-        waits_for_new: Whether it waits for the new gradient and keeps that one's
+        waits_for_new: True if it waits for the new gradient and keeps that one's
             memory.
         waits_for_earlier: The same for the earlier gradient.
-        records: Whether to record an event after the sum.
+        records: True if an event is recorded after the sum.
     """
 
     stream: Stream

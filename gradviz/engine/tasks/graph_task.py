@@ -100,9 +100,9 @@ class GraphTask:
     Attributes:
         id: Unique in this process, from 0.
         is_private: See above. Constant once the pass has started.
-        goes_short: Whether it is private and not restricted, so that nodes may take the
+        goes_short: True if it is private and not restricted, so that nodes may take the
             short way (Note [The short way through a node]). Constant likewise.
-        keep_graph: Whether saved tensors survive the pass. Constant.
+        keep_graph: True if saved tensors survive the pass. Constant.
         create_graph: Gradient mode inside the pass. Constant.
         reentrant_depth: 0, or one more than the pass it was called from. Constant.
         cpu_ready_queue: The queue of its CPU work. Constant.
@@ -235,7 +235,7 @@ class GraphTask:
         """Count one task as done; any thread, without `mutex`.
 
         Returns:
-            Whether it was the last: the caller then completes the pass.
+            True if it was the last: the caller then completes the pass.
         """
         if self.is_private:
             self.outstanding_tasks -= 1
@@ -256,7 +256,7 @@ class NodeTask:
         node: None for a wake-up and a shutdown.
         inputs: The gradients, one for each input of `node`.
         priority: See Note [Priority in a ready queue].
-        ends_pass: Whether its arrival means that the pass is complete.
+        ends_pass: True if its arrival means that the pass is complete.
 
     Source: torch/csrc/autograd/engine.h, struct NodeTask (Q1).
     """

@@ -38,12 +38,12 @@ class Outcome:
         mutex: As given.
         error: The first error. Guarded by `mutex`, readable without it once `is_done`.
         has_error: A `Flag`, set with `error` and never reset.
-        is_complete: Whether it ended without one. Guarded by `mutex`.
+        is_complete: True if it ended without an error. Guarded by `mutex`.
         is_torn: A `Flag`: an error struck the engine's own code on a device thread
             that worked for the pass, so its tasks can no longer be counted.
         is_ended: See `claim_end`. Guarded by `mutex`.
-        is_told: Whether a wake-up has notified the owner. Guarded by `mutex`.
-        is_done: Whether the owner may leave; see Note [Ownership of a GraphTask].
+        is_told: True if a wake-up has notified the owner. Guarded by `mutex`.
+        is_done: True if the owner may leave; see Note [Ownership of a GraphTask].
             Belongs to the consumer of the owner's queue.
         final_callbacks: Called after the last node. Appending is atomic.
         helpers: The states of threads other than `home`, once for each node that they
@@ -93,7 +93,7 @@ class Outcome:
         Any thread, without `mutex`.
 
         Returns:
-            Whether it was the first, and came before the pass was complete.
+            True if it was the first, and came before the pass was complete.
         """
         text = describe(error) if self.probe else ""  # user code: not under the mutex
         with self.mutex:

@@ -88,8 +88,8 @@ class PassStreams:
             gradient: The gradient, in its final form.
 
         Returns:
-            When it is ready; None if nobody will have to wait: it is on no accelerator,
-            or all work of the pass is in one stream.
+            The gradient's readiness; None if nobody will have to wait: it is on no
+            accelerator, or all work of the pass is in one stream.
         """
         own = receiver.forward_stream
         if (
@@ -126,9 +126,9 @@ class PassStreams:
         Args:
             receiver: The node that gets the sum.
             taken: Holds the earlier gradient.
-            earlier: When that is ready.
+            earlier: Stream state of that gradient.
             gradient: The gradient that has arrived.
-            new: When it is ready.
+            new: Stream state of the new gradient.
 
         Returns:
             The streams of the sum, for `summed`.
@@ -162,7 +162,7 @@ class PassStreams:
 
         Args:
             node: The node; None for a callback.
-            is_home: Whether it runs on the caller's thread, in the caller's context.
+            is_home: True if it runs on the caller's thread, in the caller's context.
                 Any other thread must set its stream, and so its device (C1).
         """
         stream = None if node is None else node.forward_stream

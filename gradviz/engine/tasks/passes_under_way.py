@@ -55,7 +55,7 @@ class Passes:
         """Refuse new passes, and wait until `deadline_ns` for those under way.
 
         Returns:
-            Whether all have ended.
+            True if all have ended.
         """
         self._is_stopped.value = True
         while self.under_way():

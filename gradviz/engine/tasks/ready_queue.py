@@ -41,8 +41,8 @@ class ReadyQueue:
             thread may read it.
         plain: The schedule if it is PyTorch's, None if it is another policy's. When
             compiled, its methods are called as C functions: a third of the time.
-        has_no_mail: Whether nothing has arrived from other threads since `collect`;
-            any thread. The mailbox's own method, called before every pop.
+        has_no_mail: True if nothing has arrived from other threads since `collect`; any
+            thread. The mailbox's own method, called before every pop.
     """
 
     __slots__ = (

@@ -118,7 +118,7 @@ def _capture(graph_task: GraphTask, node: Node, inputs: InputBuffer) -> bool:
     are captured (I5).
 
     Returns:
-        Whether the node is to run.
+        True if the node is to run.
     """
     info = graph_task.exec_info[node]
     captured = inputs

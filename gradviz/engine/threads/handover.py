@@ -160,8 +160,8 @@ def arrive(
         producer: The node that made the gradient.
         edge: The edge it travels.
         gradient: The gradient, None if undefined.
-        how: Whether it is a sum, for a listener.
-        ready: When it is ready, in a pass that uses streams.
+        how: Way in which it arrives, as a sum or not, for a listener.
+        ready: Stream state of the gradient, in a pass that uses streams.
 
     Returns:
         None if the gradient has arrived. Otherwise a list with the gradient that was

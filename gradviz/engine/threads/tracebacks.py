@@ -35,7 +35,7 @@ def shorten(error: BaseException, *, keeps_first: bool = True) -> None:
 
     Args:
         error: The error in a function called from outside; ``raise`` follows.
-        keeps_first: Whether the first frame is that function's.
+        keeps_first: True if the first frame is that function's.
     """
     if anomaly.SWITCHED_ON or os.environ.get(FULL_TRACEBACKS, "0") not in (
         "",

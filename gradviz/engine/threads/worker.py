@@ -34,11 +34,11 @@ class Worker:
         total_depth: The same over all threads that led here.
         graph_task: The pass whose node it runs (K2).
         node: That node (K7).
-        are_outer_unrestricted: Whether every pass on this thread's stack, below the
-            one whose node it runs, has no exec info.
-        has_count: Whether the running task still counts as outstanding; see
+        are_outer_unrestricted: True if every pass on this thread's stack, below the one
+            whose node it runs, has no exec info.
+        has_count: True if the running task still counts as outstanding; see
             Note [Passing on a count].
-        in_user_code: Whether a node, hook or callback is running, so that a call of
+        in_user_code: True if a node, hook or callback is running, so that a call of
             `execute` comes from there, and not from a signal handler or a finalizer
             that interrupted the engine. See Note [Interrupted engine code].
         is_interrupted: An error struck the engine's own code in a nested call, so the

@@ -34,8 +34,8 @@ def tensordot(
     Args:
         a: Numbers.
         b: Numbers of the same dtype.
-        dims: How many of the last dimensions of `a` belong to the first of `b`; or two
-            lists, of dimensions of `a` and of `b`.
+        dims: Number of the last dimensions of `a` that belong to the first of `b`; or
+            two lists, of dimensions of `a` and of `b`.
         out: Not supported.
 
     Raises:

@@ -31,9 +31,9 @@ def cov(
 
     Args:
         input: A variable a row, an observation a column.
-        correction: By how much less than the number of observations to divide.
-        fweights: How often each observation was made: integers.
-        aweights: How important each observation is.
+        correction: Difference between the number of observations and the divisor.
+        fweights: Number of times that each observation was made: integers.
+        aweights: Importance of each observation.
 
     Returns:
         A square matrix, or a number for one variable.

@@ -303,7 +303,7 @@ def cholesky(A: Value, *, upper: bool = False) -> Value:  # noqa: N803 - PyTorch
 
     Args:
         A: Hermitian, positive-definite matrices, of which one triangle counts.
-        upper: Whether that is the upper one, and ``L.mH`` is returned.
+        upper: True if that is the upper one, and ``L.mH`` is returned.
 
     Raises:
         LinAlgError: A matrix is not positive-definite.
@@ -340,8 +340,8 @@ def svd(A: Value, full_matrices: bool = True) -> SVD:  # noqa: N803 - PyTorch's 
 
     Args:
         A: Matrices, m by n.
-        full_matrices: Whether U and Vh are square, or have only the ``min(m, n)``
-            vectors that belong to singular values.
+        full_matrices: True if U and Vh are square; else they have only the
+            ``min(m, n)`` vectors that belong to singular values.
 
     Raises:
         LinAlgError: A matrix has infinities or NaN.
@@ -362,7 +362,7 @@ def eigh(A: Value, UPLO: Triangle = "L") -> Eigen:  # noqa: N803 - PyTorch's nam
 
     Args:
         A: Hermitian matrices, of which one triangle counts.
-        UPLO: Which: "L" for the lower one, "U" for the upper one.
+        UPLO: That triangle: "L" for the lower one, "U" for the upper one.
 
     Raises:
         RuntimeError: Shape, dtype or `UPLO` does not fit.
@@ -418,7 +418,7 @@ def older_svd(input: Value, some: bool = True, compute_uv: bool = True) -> Older
     Args:
         input: Matrices.
         some: Only the vectors that belong to singular values.
-        compute_uv: Whether to compute vectors at all; zeros if not.
+        compute_uv: True if vectors are computed at all; zeros if not.
     """
     u, s, vh = svd(input, full_matrices=not some)
     if compute_uv:

@@ -182,7 +182,7 @@ def pinv(
         A: Matrices.
         atol: Up to where singular values count as 0...
         rtol: ...or up to which part of the largest of them.
-        hermitian: Whether the matrices are Hermitian, so that there is a faster way.
+        hermitian: True if the matrices are Hermitian, so that there is a faster way.
 
     Raises:
         RuntimeError: Shape or dtype does not fit.
@@ -237,7 +237,7 @@ def vander(x: Value, *, N: int | None = None) -> Value:  # noqa: N803 - PyTorch'
 
     Args:
         x: Numbers; the last dimension becomes rows.
-        N: How many powers; as many as there are elements by default.
+        N: Number of powers; as many as there are elements by default.
 
     Raises:
         RuntimeError: There is not more than one power.
@@ -313,8 +313,9 @@ def lstsq(
         A: Matrices, which are taken to be of full rank.
         B: Matrices with as many rows.
         rcond: Ignored.
-        driver: What to return besides the solution, as of PyTorch's drivers: "gelsy",
-            the rank; "gels", residuals; "gelsd" and "gelss", also singular values.
+        driver: Results to return besides the solution, as of PyTorch's drivers:
+            "gelsy", the rank; "gels", residuals; "gelsd" and "gelss", also singular
+            values.
 
     Raises:
         RuntimeError: `A` has less than two dimensions.

@@ -144,7 +144,7 @@ def tensor_norm(
     Args:
         input: Floats or complex numbers.
         p: The exponent of a norm of vectors; or "fro" or "nuc".
-        dim: Along which dimensions; all of them, as one vector, by default.
+        dim: Dimensions to take the norm along; all of them, as one vector, by default.
         keepdim: Keep them, with length 1.
         out: Not supported.
         dtype: Type to compute in.

@@ -45,7 +45,8 @@ def _inv(x: Array, name: str) -> Array:
 
     Args:
         x: The matrices.
-        name: What to say that failed; empty where nothing may, for NaNs instead.
+        name: Name of the function for errors; empty where nothing may fail, for NaNs
+            instead.
     """
     if not name:
         return in_one_kernel("inv", _inverse_or_nan, x)
@@ -347,7 +348,7 @@ def cholesky_solve(input: Value, input2: Value, upper: bool = False) -> Value:
     Args:
         input: The right side, matrices.
         input2: The factor: triangular matrices.
-        upper: Whether they are the upper ones.
+        upper: True if they are the upper ones.
     """
     return _cholesky_solve(input, input2, upper)
 
@@ -364,7 +365,7 @@ def solve(A: Value, B: Value, *, left: bool = True) -> Value:  # noqa: N803 - Py
         A: Square matrices.
         B: Matrices; or vectors, if it has one dimension, or the shape of `A` without
             the last one.
-        left: On which side of X the matrices stand.
+        left: True if the matrices stand on the left of X, False if on the right.
 
     Raises:
         LinAlgError: A matrix is singular.
@@ -395,9 +396,9 @@ def solve_triangular(
     Args:
         A: Square matrices, of which one triangle counts.
         B: Matrices.
-        upper: Whether that is the upper one.
-        left: On which side of X the matrices stand.
-        unitriangular: Whether the diagonals are taken for ones.
+        upper: True if that is the upper one.
+        left: True if the matrices stand on the left of X, False if on the right.
+        unitriangular: True if the diagonals are taken for ones.
 
     Raises:
         RuntimeError: Shapes or dtypes do not fit.

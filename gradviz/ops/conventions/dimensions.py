@@ -93,9 +93,9 @@ def varargs(
 
     Args:
         function: Function that takes them.
-        parameter: Under which name.
-        arguments: What was given by position.
-        named: What was given by name.
+        parameter: Name under which they may be given.
+        arguments: Integers that were given by position.
+        named: Integers that were given by name.
 
     Raises:
         TypeError: They were given in no way, or in two.

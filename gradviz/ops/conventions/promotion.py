@@ -141,7 +141,7 @@ def number_beside(array: Array, number: Operand) -> Operand:
 
     Args:
         array: A raw array.
-        number: What stands beside it.
+        number: Number that stands beside it.
 
     Returns:
         An array without dimensions, of the dtype of `array`, which nobody may change;

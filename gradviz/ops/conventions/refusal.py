@@ -10,7 +10,7 @@ def check_kinds(kernel: str, kinds: str, *arrays: Any) -> None:  # noqa: ANN401 
     """See that arrays are of a kind that an op is defined for.
 
     Args:
-        kernel: What PyTorch calls the loop over the elements.
+        kernel: PyTorch's name of the loop over the elements.
         kinds: NumPy's letters of the kinds of dtype that it takes.
         *arrays: Arrays and Python numbers; the latter are of any kind.
 
@@ -30,7 +30,8 @@ def check_tensors(op: str, **operands: Any) -> None:  # noqa: ANN401 - whatever 
 
     Args:
         op: The op's name.
-        **operands: What was given, by the names of the op's parameters in their order.
+        **operands: Operands that were given, by the names of the op's parameters in
+            their order.
 
     Raises:
         TypeError: One is something else.

@@ -38,7 +38,7 @@ class CopySlices(Hookable, Node):
 
     Args:
         base: The base, with the edge it had before.
-        view: What the view remembers.
+        view: The view's knowledge of its base.
         inner: The node of the op in place, whose first edge is that of the view.
 
     Source: torch/csrc/autograd/functions/tensor.h, struct CopySlices.

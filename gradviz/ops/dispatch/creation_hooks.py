@@ -80,8 +80,8 @@ def call(node: Node, results: Sequence[Array] = (), values: Sequence[Any] = ()) 
 
     Args:
         node: The node.
-        results: What its op computed.
-        values: What it was given; see `Observer`.
+        results: Results of its op.
+        values: Values that its op was given; see `Observer`.
 
     Raises:
         RuntimeError: A hook returned something, or made a node itself.

@@ -129,7 +129,7 @@ def binary(
         y: Formula of the second input's gradient.
         with_number: The op that takes the place of this one where a formula gives it a
             number as `y`.
-        x_first: Whether the gradient of `x` is computed first, as where PyTorch calls
+        x_first: True if the gradient of `x` is computed first, as where PyTorch calls
             the two ``grad_output`` and ``output``.
     """
     formulas = {"x": x, "y": y}
@@ -197,7 +197,7 @@ def differentiable(  # noqa: PLR0913 - all that there is to say of an op
     Args:
         name: Of its node.
         arrays: Parameters that may be arrays, but are not differentiated.
-        results: What several results are called.
+        results: Names of several results.
         plain: Those of `results` that are not differentiable.
         zeros: Give formulas zeros for what is undefined among ``grads``.
         view: The result is a view of the first argument. The function must do nothing
@@ -272,7 +272,7 @@ class _Form(NamedTuple):
         plans: One for each set of wanted gradients.
         properties: Other values that formulas name.
         positions: Indices of the arguments that have formulas.
-        is_view: Whether results are views of the first argument.
+        is_view: True if results are views of the first argument.
         numbers: Indices of parameters that are numbers, and may be NumPy's.
     """
 
@@ -290,7 +290,7 @@ class _Several(NamedTuple):
     """Settings of an op with several results.
 
     Attributes:
-        are_named: Whether formulas can name them; if not, there may be any number.
+        are_named: True if formulas can name them; if not, there may be any number.
         plain: Results that are not differentiable.
         fills: As in `SeveralNode`.
         takes_one: As in `SeveralNode`.

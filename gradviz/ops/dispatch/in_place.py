@@ -254,8 +254,8 @@ def check_changeable(
 
     Args:
         x: Tensor that is to be changed.
-        args: What goes into it.
-        kwargs: What else.
+        args: Values that go into it.
+        kwargs: Further values, by name.
 
     Source: torch/csrc/autograd/VariableTypeUtils.h, check_inplace.
     """

@@ -51,9 +51,9 @@ class OpNode(Hookable):
     """The backward of one op with one result.
 
     Attributes:
-        plan: Which gradients are wanted, and how they are computed.
-        saved: What `plan` kept; None once it was freed. Variables by Note [Saving],
-            raw arrays, and what is not a tensor.
+        plan: Gradients that are wanted, and the way they are computed.
+        saved: Values that `plan` kept; None once they were freed. Variables by
+            Note [Saving], raw arrays, and what is not a tensor.
     """
 
     __slots__ = ("plan", "saved")
@@ -95,7 +95,7 @@ class OpNode(Hookable):
         """The gradients of the op's inputs; see `Node.apply`.
 
         Raises:
-            RuntimeError: What was saved has been freed, or changed in place.
+            RuntimeError: A saved value has been freed, or changed in place.
         """
         grad = inputs[0]
         plan = self.plan
@@ -276,8 +276,8 @@ class SeveralNode(OpNode):
     """The backward of one op with several results.
 
     Attributes:
-        fills: Whether formulas want zeros in place of gradients that are undefined.
-        takes_one: Whether formulas take the first gradient instead of all.
+        fills: True if formulas want zeros in place of gradients that are undefined.
+        takes_one: True if formulas take the first gradient instead of all.
     """
 
     __slots__ = ("fills", "takes_one")

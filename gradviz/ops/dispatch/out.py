@@ -140,8 +140,8 @@ def takes_out(function: Op, op: str) -> Op:
     """Return `function` with an ``out=`` for its result.
 
     Args:
-        function: What computes it.
-        op: What PyTorch calls it in messages.
+        function: Function that computes it.
+        op: PyTorch's name of the function in messages.
     """
 
     @functools.wraps(function)
@@ -210,7 +210,7 @@ def _check_dtype(op: str, field: str, target: Variable, source: Variable) -> Non
     Args:
         op: The function's name.
         field: The result's name, empty if there is but one.
-        target: Where it is to go.
+        target: Tensor that it is to go to.
         source: The result.
     """
     out, result = target.array.dtype, source.array.dtype

@@ -75,8 +75,8 @@ class Plan:
             formula's arguments from the saved values.
         origins: For each saved value, the edge of its gradient: an index into
             `next_edges`, `CONSTANT`, or counted down from `RESULT`.
-        has_tensors: Whether a saved value is a tensor, to be freed after use.
-        saves_results: Whether a result is among them.
+        has_tensors: True if a saved value is a tensor, to be freed after use.
+        saves_results: True if a result is among them.
         only: The formula, if there is only one edge and one saved tensor.
         turns: Indices of `steps`, in the order for a graph; the given one if None.
         joint: Computes all gradients at once in a graph, with a getter of its

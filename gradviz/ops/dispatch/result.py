@@ -64,7 +64,7 @@ def result_of(
         recipe: That of the op.
         args: The arguments of a call.
         arrays: The same with raw arrays in place of variables.
-        data: What the forward computed.
+        data: Array that the forward computed.
     """
     if not grad_enabled():
         return variable(data)
@@ -88,7 +88,7 @@ def result_of_one(
         recipe: That of the op.
         input: The first argument.
         rest: The others.
-        data: What the forward computed.
+        data: Array that the forward computed.
     """
     if not grad_enabled():
         return variable(data)
@@ -115,9 +115,9 @@ def recorded(
 
     Args:
         node_class: Of the node.
-        plan: What to save.
-        edges: Where its gradients go.
-        data: What the op computed; as `kept_result` if `plan` saves it.
+        plan: Plan of the values to save.
+        edges: Edges along which its gradients go.
+        data: Array that the op computed; as `kept_result` if `plan` saves it.
         values: All that formulas can name; `data` among them.
     """
     version = None
@@ -173,7 +173,7 @@ def record(
 
     Args:
         name: Of its node.
-        data: What the forward computed.
+        data: Array that the forward computed.
         inputs: The op's inputs, variables or not.
         formulas: Of the gradient of each: they take the gradient.
 

@@ -24,7 +24,7 @@ def of_reals(kernel: str, values: Callable[[Array], Array]) -> Callable[[Array],
     """A forward function of real numbers; half precision is computed in single.
 
     Args:
-        kernel: What PyTorch calls the loop over the elements.
+        kernel: PyTorch's name of the loop over the elements.
         values: The function, for single and double precision.
     """
 

@@ -21,7 +21,7 @@ def resampling(name: str, *, saves_input: bool = False) -> Op:
 
     Args:
         name: PyTorch's name of the forward.
-        saves_input: Whether the gradient has an edge to the input, as PyTorch's has.
+        saves_input: True if the gradient has an edge to the input, as PyTorch's has.
     """
     if saves_input:
         back = differentiable(

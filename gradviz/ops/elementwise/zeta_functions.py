@@ -82,7 +82,7 @@ def without_named_derivative(name: str) -> Callable[[Any], Any]:
     """A formula for an input that there is no derivative by: backward raises.
 
     Args:
-        name: What PyTorch calls the op, or its input.
+        name: PyTorch's name of the op, or of its input.
     """
 
     def formula(grad: Any) -> Any:  # noqa: ANN401 - it returns nothing

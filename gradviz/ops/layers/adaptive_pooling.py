@@ -115,7 +115,7 @@ def adaptive_avg_pool1d(input: Value, output_size: Outputs) -> Value:
 
     Args:
         input: Shape ``(N, C, L)`` or ``(C, L)``.
-        output_size: How many outputs.
+        output_size: Number of outputs.
 
     Raises:
         RuntimeError: The shape or the number does not fit.
@@ -142,7 +142,7 @@ def adaptive_max_pool1d(
 
     Args:
         input: Shape ``(N, C, L)`` or ``(C, L)``.
-        output_size: How many outputs.
+        output_size: Number of outputs.
         return_indices: Return also where the elements were.
 
     Raises:

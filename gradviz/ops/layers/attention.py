@@ -136,7 +136,7 @@ def scaled_dot_product_attention(
         dropout_p: The probability with which a weight is set to 0.
         is_causal: Each query sees but the keys up to its own position.
         scale: ``1 / sqrt(E)`` by default.
-        enable_gqa: Whether several heads of queries share one of keys and values.
+        enable_gqa: True if several heads of queries share one of keys and values.
 
     Raises:
         RuntimeError: Shapes, dtypes or settings do not fit.

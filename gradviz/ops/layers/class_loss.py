@@ -307,7 +307,7 @@ def nll_loss(
     Args:
         input: Logarithms of probabilities, shape ``(N, C, ...)`` or ``(C,)``.
         target: The right classes, shape ``(N, ...)`` or ``()``.
-        weight: How much each class counts, shape ``(C,)``.
+        weight: Weight of each class, shape ``(C,)``.
         ignore_index: A target that does not count.
         reduction: The mean (by weight), the sum, or the loss of each sample.
 
@@ -358,10 +358,10 @@ def cross_entropy(
         input: Scores, shape ``(N, C, ...)`` or ``(C,)``.
         target: The right classes as for `nll_loss`; or, of the shape of `input`, the
             probability of each class.
-        weight: How much each class counts, shape ``(C,)``.
+        weight: Weight of each class, shape ``(C,)``.
         ignore_index: A target that does not count.
         reduction: The mean (by weight), the sum, or the loss of each sample.
-        label_smoothing: How much of the probability is spread over all classes.
+        label_smoothing: Part of the probability that is spread over all classes.
 
     Raises:
         ValueError: There is no such reduction, or the sizes of the batches differ.
@@ -438,10 +438,11 @@ def binary_cross_entropy_with_logits(
 
     Args:
         input: Scores of the second class.
-        target: Whether it is the right one, 0 or 1 or in between; of the same shape.
-        weight: How much each loss counts; broadcasts.
+        target: Probability that it is the right one, 0 or 1 or in between; of the same
+            shape.
+        weight: Weight of each loss; broadcasts.
         reduction: The mean, the sum, or the loss of each sample.
-        pos_weight: How much more the second class counts; broadcasts.
+        pos_weight: Factor by which the second class counts more; broadcasts.
 
     Raises:
         ValueError: There is no such reduction, or the shapes differ.

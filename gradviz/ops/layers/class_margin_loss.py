@@ -214,8 +214,8 @@ def multilabel_soft_margin_loss(
 
     Args:
         input: Scores, shape ``(..., C)``.
-        target: Which classes are right, 0 or 1.
-        weight: How much each class counts.
+        target: Label of each class: 1 if it is right, else 0.
+        weight: Weight of each class.
         reduction: The mean, the sum, or the loss of each sample.
 
     Raises:

@@ -154,8 +154,8 @@ class _Part(NamedTuple):
     """Samples that are worked off together.
 
     Attributes:
-        samples: Which.
-        beside: Whether a matrix has them all, one beside the other. Where images are
+        samples: Slice of the batch.
+        beside: True if a matrix has them all, one beside the other. Where images are
             small, a product of matrices for each takes several times as long.
     """
 
@@ -476,8 +476,8 @@ def conv_transpose1d(
         bias: Shape ``(channels of the output,)``.
         stride: That of the convolution of which this is the transpose; so are
             `padding`, `dilation` and `groups`.
-        padding: What is cut off at both ends of the output.
-        output_padding: What is added at the end of the output.
+        padding: Number of elements that are cut off at both ends of the output.
+        output_padding: Number of elements that are added at the end of the output.
         groups: See `conv1d`.
         dilation: See `conv1d`.
 

@@ -26,7 +26,7 @@ def dropout(
     Args:
         input: Floats.
         p: The probability.
-        training: Whether to do anything at all.
+        training: True if anything is to be done at all.
         inplace: Change `input` itself.
 
     Raises:

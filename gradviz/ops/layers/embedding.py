@@ -136,7 +136,7 @@ def check_indices(indices: Array, table: Array, op: str) -> None:
 
     Args:
         indices: The numbers.
-        table: What should be a table.
+        table: Array that should be a table.
         op: Op that asks.
 
     Raises:

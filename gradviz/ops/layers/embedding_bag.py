@@ -33,7 +33,7 @@ class _Bags(NamedTuple):
     Attributes:
         numbers: The bag of each entry; one more than the last for ignored entries.
         counts: Number of entries in each bag.
-        have_gaps: Whether there may be ignored entries.
+        have_gaps: True if there may be ignored entries.
     """
 
     numbers: Array
@@ -206,14 +206,14 @@ def embedding_bag(  # noqa: PLR0913, PLR0917 - PyTorch's signature
         input: The numbers of the rows, int64 or int32: each row of shape ``(B, N)`` is
             a bag, or `offsets` says where in shape ``(N,)`` each bag begins.
         weight: The table, shape ``(rows, width)``.
-        offsets: Where each bag begins, shape ``(B,)``.
+        offsets: Start of each bag, shape ``(B,)``.
         max_norm: Rows that are longer are first shortened to this, in place.
         norm_type: The exponent of that norm.
         scale_grad_by_freq: Divide gradients by how often a row was looked up.
         mode: "sum", "mean" or "max"; of an empty bag each of them is 0.
         sparse: Not supported.
-        per_sample_weights: By what to multiply each row of a sum; shape of `input`.
-        include_last_offset: Whether `offsets` also says where the last bag ends.
+        per_sample_weights: Factor for each row of a sum; shape of `input`.
+        include_last_offset: True if `offsets` also has the end of the last bag.
         padding_idx: A row that does not count.
 
     Returns:

@@ -307,10 +307,10 @@ def grid_sample(
         grid: Places, shape ``(N, ..., 2)`` or ``(N, ..., 3)``: x, y (and z), from -1
             at one end to 1 at the other.
         mode: "bilinear" (of volumes, trilinear), "nearest", or of images "bicubic".
-        padding_mode: What is outside: "zeros", the element at the "border", or the
+        padding_mode: Values outside: "zeros", the element at the "border", or the
             "reflection".
-        align_corners: Whether -1 and 1 are the middle of the outermost elements, or
-            their outer edges; edges if not given.
+        align_corners: True if -1 and 1 are the middle of the outermost elements, False
+            if they are their outer edges; edges if not given.
 
     Returns:
         Shape ``(N, C, ...)``.

@@ -144,7 +144,7 @@ def interpolate(
         scale_factor: ...or by which factor they grow.
         mode: "nearest", "nearest-exact", "area" (averages), "linear", "bilinear",
             "trilinear" or "bicubic".
-        align_corners: Whether the first and last elements stay where they are.
+        align_corners: True if the first and last elements stay where they are.
         recompute_scale_factor: Compute the factor again from the new lengths.
         antialias: Not supported.
 

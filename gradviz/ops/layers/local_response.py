@@ -17,10 +17,10 @@ def local_response_norm(
 
     Args:
         input: Shape ``(N, C, ...)``.
-        size: How many channels are nearby.
-        alpha: What the mean is multiplied by.
+        size: Number of channels that are nearby.
+        alpha: Factor of the mean.
         beta: The power.
-        k: What is added before.
+        k: Number that is added before the power is taken.
 
     Raises:
         ValueError: `input` has less than three dimensions.

@@ -182,7 +182,7 @@ def mse_loss(
         input: Predictions.
         target: Of the same shape.
         reduction: Result made of the losses: their mean, their sum, or nothing.
-        weight: How much each loss counts.
+        weight: Weight of each loss.
 
     Raises:
         ValueError: There is no such reduction, or the shape of the weights differs.
@@ -274,7 +274,7 @@ def kl_div(
         target: Probabilities, or their logarithms.
         reduction: As in `mse_loss`; "batchmean", the sum divided by the size of the
             batch, is the divergence proper.
-        log_target: Whether `target` holds logarithms.
+        log_target: True if `target` holds logarithms.
 
     Raises:
         ValueError: There is no such reduction.
@@ -319,7 +319,7 @@ def poisson_nll_loss(
     Args:
         input: The expected counts, or their logarithms.
         target: The counts.
-        log_input: Whether `input` holds logarithms.
+        log_input: True if `input` holds logarithms.
         full: Add Stirling's approximation of what does not depend on `input`.
         eps: Keeps the logarithm of 0 finite.
         reduction: As of `mse_loss`.
@@ -356,7 +356,7 @@ def gaussian_nll_loss(
         var: Their variance: of the shape of `input`, without the last dimension, with
             a length of 1 there, or one number.
         full: Add the constant term.
-        eps: What a variance is at least.
+        eps: Lower bound of a variance.
         reduction: As of `mse_loss`.
 
     Raises:

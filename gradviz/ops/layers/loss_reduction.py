@@ -61,8 +61,8 @@ def old_names(
     """Let a loss also be called with ``size_average`` and ``reduce``; a decorator.
 
     Args:
-        *order: What PyTorch's function takes by position after what this one does:
-            the two, and names that are keywords here.
+        *order: Parameters that PyTorch's function takes by position after those of this
+            one: the two, and names that are keywords here.
 
     Source: torch/nn/_reduction.py, legacy_get_string.
     """

@@ -26,9 +26,9 @@ def lp_pool1d(
     Args:
         input: Shape ``(N, C, L)`` or ``(C, L)``.
         norm_type: The exponent.
-        kernel_size: How many elements are in a window.
+        kernel_size: Number of elements in a window.
         stride: Steps between windows; by default there are none in common.
-        ceil_mode: Whether a last window may reach beyond the end.
+        ceil_mode: True if a last window may reach beyond the end.
     """
     averages = avg_pool1d(pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
     return _rooted(averages, norm_type, kernel_size)

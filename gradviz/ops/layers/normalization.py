@@ -529,7 +529,8 @@ def batch_norm(
         weight: Factors of channels.
         bias: Numbers added to them.
         training: Use the statistics of the batch.
-        momentum: How much the running statistics move towards those of the batch.
+        momentum: Fraction by which the running statistics move towards those of the
+            batch.
         eps: Added to variances.
 
     Raises:
@@ -576,7 +577,7 @@ def group_norm(
 
     Args:
         input: Shape ``(N, C, ...)``.
-        num_groups: How many groups the channels make.
+        num_groups: Number of groups that the channels make.
         weight: Factors of channels.
         bias: Numbers added to them.
         eps: Added to variances.
@@ -633,7 +634,8 @@ def instance_norm(
         weight: Factors of channels.
         bias: Numbers added to them.
         use_input_stats: Use the statistics of the input.
-        momentum: How much the running statistics move towards those of the input.
+        momentum: Fraction by which the running statistics move towards those of the
+            input.
         eps: Added to variances.
 
     Raises:

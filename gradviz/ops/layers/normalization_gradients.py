@@ -46,9 +46,9 @@ class Normal(NamedTuple):
     Attributes:
         axes: Axes that share a mean.
         eps: Added to variances.
-        by_itself: Whether the input's own mean and variance were used; if not, these
+        by_itself: True if the input's own mean and variance were used; if not, these
             are constants.
-        wanted: Whether the gradients of input, weight and bias are wanted.
+        wanted: True for each of the gradients of input, weight and bias that is wanted.
     """
 
     axes: Shape

@@ -25,7 +25,7 @@ def pack_padded(x: Value, lengths: np.ndarray, batch_first: bool) -> Value:
     Args:
         x: Padded sequences as columns, shape ``(T, N, *)``; or as rows.
         lengths: Length of each, descending.
-        batch_first: Whether they are rows.
+        batch_first: True if they are rows.
 
     Returns:
         Shape ``(sum of lengths, *)``.

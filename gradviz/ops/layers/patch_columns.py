@@ -101,8 +101,8 @@ def columns_of(
     Args:
         x: Shape ``(N, C, ..., *lengths)``.
         kernel: The lengths of the kernel.
-        geometry: How it moves.
-        outputs: How many patches to take along each dimension.
+        geometry: Geometry of its movement.
+        outputs: Number of patches to take along each dimension.
         first: The first spatial dimension to take patches along; those before it stay.
 
     Returns:

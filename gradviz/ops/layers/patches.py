@@ -89,7 +89,7 @@ def fold(
     """An image from its patches: where several overlap, their sum.
 
     Args:
-        input: What `unfold` returns, shape ``(N, C * kernel, patches)`` or without N.
+        input: Result of `unfold`, shape ``(N, C * kernel, patches)`` or without N.
         output_size: The size of the image.
         kernel_size: The size of a patch.
         dilation: Steps between neighboring elements of a patch.

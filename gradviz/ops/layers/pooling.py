@@ -27,11 +27,11 @@ class Window(NamedTuple):
     """A window that moves over an input, a number for each spatial dimension.
 
     Attributes:
-        size: How many elements are in it.
+        size: Number of elements in it.
         stride: Steps between neighboring windows.
-        padding: How far the first window begins before the input.
+        padding: Number of elements by which the first window begins before the input.
         dilation: Steps between neighboring elements of a window.
-        outputs: How many windows there are.
+        outputs: Number of windows.
     """
 
     size: Shape
@@ -262,7 +262,7 @@ class Divisor(NamedTuple):
     """Divisor of the sum over a window.
 
     Attributes:
-        count_include_pad: Whether positions in the padding count.
+        count_include_pad: True if positions in the padding count.
         override: A number instead of their count.
     """
 
@@ -356,11 +356,11 @@ def max_pool1d(
 
     Args:
         input: Shape ``(N, C, L)`` or ``(C, L)``.
-        kernel_size: How many elements are in a window.
+        kernel_size: Number of elements in a window.
         stride: Steps between windows; by default there are none in common.
-        padding: How far the first window begins before the input.
+        padding: Number of elements by which the first window begins before the input.
         dilation: Steps between neighboring elements of a window.
-        ceil_mode: Whether a last window may reach beyond the end.
+        ceil_mode: True if a last window may reach beyond the end.
         return_indices: Return also where the elements were.
 
     Raises:
@@ -455,11 +455,12 @@ def avg_pool1d(
 
     Args:
         input: Shape ``(N, C, L)`` or ``(C, L)``.
-        kernel_size: How many elements are in a window.
+        kernel_size: Number of elements in a window.
         stride: Steps between windows; by default there are none in common.
-        padding: How far the first window begins before the input.
-        ceil_mode: Whether a last window may reach beyond the end.
-        count_include_pad: Whether the padding counts as zeros, or not at all.
+        padding: Number of elements by which the first window begins before the input.
+        ceil_mode: True if a last window may reach beyond the end.
+        count_include_pad: True if the padding counts as zeros; else it does not count
+            at all.
 
     Raises:
         RuntimeError: The shape or the settings do not fit.

@@ -35,10 +35,10 @@ class _States(NamedTuple):
     """The states of all sequences; see Note [Paths].
 
     Attributes:
-        labels: What each stands for, shape ``(N, S)``.
-        skips: Which may be reached from two states before.
-        ends: Which may be the last.
-        input_lengths: How long each sequence is.
+        labels: Label that each stands for, shape ``(N, S)``.
+        skips: True for states that may be reached from two states before.
+        ends: True for states that may be the last.
+        input_lengths: Length of each sequence.
     """
 
     labels: np.ndarray
@@ -170,11 +170,11 @@ def ctc_loss(
         log_probs: Logarithms of the probabilities of classes at each time, as
             log_softmax returns them: shape ``(T, N, C)``, or ``(T, C)``.
         targets: The classes: shape ``(N, S)``, or all of them in a row.
-        input_lengths: How long each sequence is.
-        target_lengths: How long each target is.
+        input_lengths: Length of each sequence.
+        target_lengths: Length of each target.
         blank: The class that stands for none.
         reduction: "none", "sum", or "mean" of losses divided by the targets' lengths.
-        zero_infinity: Whether losses of targets that do not fit are 0.
+        zero_infinity: True if losses of targets that do not fit are 0.
 
     Raises:
         RuntimeError: The shapes or lengths do not fit, or a gradient of the gradient is

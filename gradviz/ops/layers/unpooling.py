@@ -62,10 +62,10 @@ def max_unpool1d(
 
     Args:
         input: The largest elements.
-        indices: Where they were.
-        kernel_size: How many elements were in a window.
+        indices: Positions at which they were.
+        kernel_size: Number of elements in a window.
         stride: Steps between windows.
-        padding: How far the first window began before the input.
+        padding: Distance from the start of the first window to that of the input.
         output_size: The lengths of the result, where several are possible.
 
     Raises:

@@ -54,7 +54,7 @@ def cumsum(input: Value, dim: int, *, dtype: DTypeLike = None) -> Value:
 
     Args:
         input: Tensor to sum; sums of integers and booleans are int64.
-        dim: Along which dimension.
+        dim: Dimension to sum along.
         dtype: Type to sum in.
 
     Raises:
@@ -160,7 +160,7 @@ def cumprod(input: Value, dim: int, *, dtype: DTypeLike = None) -> Value:
 
     Args:
         input: Tensor to multiply; products of integers and booleans are int64.
-        dim: Along which dimension.
+        dim: Dimension to multiply along.
         dtype: Type to multiply in.
 
     Raises:

@@ -30,10 +30,10 @@ def diff(
 
     Args:
         input: With one dimension at least.
-        n: How often to take differences.
-        dim: Along which dimension.
-        prepend: What comes before `input` along `dim`.
-        append: What comes after it.
+        n: Number of times that differences are taken.
+        dim: Dimension of the neighbors.
+        prepend: Values that come before `input` along `dim`.
+        append: Values that come after it.
 
     Raises:
         IndexError: There is no such dimension.
@@ -92,9 +92,9 @@ def trapezoid(y: Value, x: Value = None, *, dx: float = 1, dim: int = -1) -> Val
 
     Args:
         y: Heights.
-        x: Where they are; instead of `dx`.
+        x: Positions of the points; instead of `dx`.
         dx: The distance between neighbors.
-        dim: Along which dimension.
+        dim: Dimension of the neighbors.
 
     Raises:
         IndexError: There is no such dimension.
@@ -139,7 +139,7 @@ def gradient(
         input: Tensor that is differentiated.
         spacing: The distance of neighbors, one for each dimension, or vectors with
             the place of each entry.
-        dim: Along which dimensions; all by default.
+        dim: Dimensions to take slopes along; all by default.
         edge_order: 1 to take two entries at an edge, 2 to take three.
 
     Returns:

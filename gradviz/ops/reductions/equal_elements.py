@@ -48,9 +48,9 @@ def rearranged(
         x: Tensor that is ordered.
         order: The indices that sort it along `dim`, one way or the other.
         dim: See above.
-        part: Which places of the order are wanted, from a start to an end.
+        part: Places of the order that are wanted, from a start to an end.
         algorithm: Chooses as many places, given the ranks of a row.
-        always: Whether it leaves its mark on rows without equal elements, too.
+        always: True if it leaves its mark on rows without equal elements, too.
 
     Returns:
         The indices that are wanted.

@@ -199,7 +199,7 @@ def max(
 
     Args:
         input: Tensor to look at.
-        dim: Along which dimension; None for the largest of all; or the other tensor.
+        dim: Dimension to reduce; None for the largest of all; or the other tensor.
         keepdim: Keep the dimension, with length 1; not if None.
         other: The other tensor, by name.
 

@@ -134,7 +134,7 @@ def vector_norm(
     Args:
         x: Floats or complex numbers.
         ord: The exponent; 0 counts what is not 0, infinities take the extremes.
-        dim: Along which dimensions; all of them, as one vector, by default.
+        dim: Dimensions to reduce; all of them, as one vector, by default.
         keepdim: Keep them, with length 1.
         dtype: Type to compute in.
 

@@ -126,7 +126,7 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
 
     Args:
         input: Tensor to look at. If there is a NaN, it is the median.
-        dim: Along which dimension; None takes all elements.
+        dim: Dimension to take medians along; None takes all elements.
         keepdim: Keep the dimension, with length 1.
 
     Returns:
@@ -161,7 +161,7 @@ def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Extr
     Args:
         input: Tensor to look at; NaN counts as larger than any number.
         k: 1 for the smallest.
-        dim: Along which dimension.
+        dim: Dimension to look along.
         keepdim: Keep the dimension, with length 1.
 
     Raises:

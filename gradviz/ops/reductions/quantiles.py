@@ -37,9 +37,9 @@ def quantile(
         input: float32 or float64.
         q: The parts, from 0 to 1: a number, or a tensor with one dimension at most,
             which becomes the first dimension of the result.
-        dim: Along which dimension; None takes all elements.
+        dim: Dimension to take quantiles along; None takes all elements.
         keepdim: Keep the dimension, with length 1.
-        interpolation: What to take if a quantile lies between two elements.
+        interpolation: Method for a quantile that lies between two elements.
 
     Raises:
         IndexError: There is no such dimension.

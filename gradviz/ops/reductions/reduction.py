@@ -121,7 +121,7 @@ def sum(
 
     Args:
         input: Tensor to sum; sums of integers and booleans are int64.
-        dim: Along which dimensions.
+        dim: Dimensions to sum along.
         keepdim: Keep them, with length 1.
         dtype: Type to sum in.
 

@@ -48,7 +48,7 @@ def renorm(input: Value, p: float, dim: int, maxnorm: float) -> Value:
     Args:
         input: Floats or complex numbers.
         p: The exponent of the norm.
-        dim: Along which dimension slices follow each other.
+        dim: Dimension along which slices follow each other.
         maxnorm: The longest.
 
     Raises:

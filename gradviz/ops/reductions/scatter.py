@@ -111,7 +111,8 @@ def scatter(
 
     Args:
         input: Tensor that is copied first.
-        dim: Along which `index` says where; elsewhere an element stays in its place.
+        dim: Dimension along which `index` says where; along the others an element stays
+            in its place.
         index: Integers. If one place is named twice, one of the elements wins.
         src: A tensor of the dtype of `input`, or a number for all places.
         value: The number, by name.
@@ -220,10 +221,11 @@ def scatter_reduce(
 
     Args:
         input: Tensor that is copied first.
-        dim: Along which `index` says where; elsewhere an element stays in its place.
+        dim: Dimension along which `index` says where; along the others an element stays
+            in its place.
         index: Integers.
         src: A tensor of the dtype of `input`.
-        reduce: How: ``sum``, ``prod``, ``mean``, ``amax`` or ``amin``.
+        reduce: Way to combine them: ``sum``, ``prod``, ``mean``, ``amax`` or ``amin``.
         include_self: Combine with what was there; else it is replaced.
 
     Raises:

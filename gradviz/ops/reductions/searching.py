@@ -93,10 +93,10 @@ def isin(
     """For each element, whether it is among others.
 
     Args:
-        elements: What to look at: a tensor or a number.
+        elements: Elements to look at: a tensor or a number.
         test_elements: The others: a tensor or a number.
         assume_unique: No element is there twice.
-        invert: Whether it is not.
+        invert: True if the result tells which elements are not among the others.
     """
     del assume_unique
     return variable(np.isin(raw(elements), raw(test_elements), invert=invert))

@@ -97,7 +97,7 @@ def index_add(
 
     Args:
         input: Tensor that is copied first.
-        dim: Along which `index` names slices.
+        dim: Dimension along which `index` names slices.
         index: A vector of integers, as long as `source` along `dim`.
         source: Tensor that is added.
         alpha: Factor of it.
@@ -134,7 +134,7 @@ def index_fill(input: Value, dim: int, index: Value, value: Operand) -> Value:
 
     Args:
         input: Tensor that is copied first.
-        dim: Along which `index` names slices.
+        dim: Dimension along which `index` names slices.
         index: A vector of integers.
         value: A number, or a tensor without dimensions.
 
@@ -196,10 +196,10 @@ def index_reduce(
 
     Args:
         input: Tensor that is copied first.
-        dim: Along which `index` names slices.
+        dim: Dimension along which `index` names slices.
         index: A vector of integers, as long as `source` along `dim`.
         source: Tensor that is combined with it.
-        reduce: How: ``prod``, ``mean``, ``amax`` or ``amin``.
+        reduce: Reduction: ``prod``, ``mean``, ``amax`` or ``amin``.
         include_self: Combine with what was there; else it is replaced.
 
     Raises:

@@ -88,8 +88,8 @@ def softmax(
 
     Args:
         input: Floats.
-        dim: Along which dimension; with a warning PyTorch's choice if not given.
-        _stacklevel: How far from here the caller is who is warned.
+        dim: Dimension to sum along; with a warning PyTorch's choice if not given.
+        _stacklevel: Stack level of the caller who is warned, counted from here.
         dtype: Convert to this first.
 
     Raises:

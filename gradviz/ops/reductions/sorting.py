@@ -110,7 +110,7 @@ def sort(
 
     Args:
         input: Tensor to sort; NaN counts as larger than any number.
-        dim: Along which dimension.
+        dim: Dimension to sort along.
         descending: The largest first.
         stable: Equal elements keep their order. Without it they do in small rows and
             in large arrays; see Note [Equal elements] in
@@ -153,8 +153,8 @@ def topk(
 
     Args:
         input: Tensor to choose from; NaN counts as larger than any number.
-        k: How many.
-        dim: Along which dimension.
+        k: Number of elements to choose.
+        dim: Dimension to choose along.
         largest: The largest; else the smallest.
         sorted: In order; else in small arrays as PyTorch happens to leave them.
 

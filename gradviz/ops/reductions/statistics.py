@@ -141,10 +141,11 @@ def var(
 
     Args:
         input: Floats or complex numbers.
-        dim: Along which dimensions; a boolean here is `unbiased`.
+        dim: Dimensions to reduce; a boolean here is `unbiased`.
         unbiased: Divide by one less than the number of elements.
         keepdim: Keep the dimensions, with length 1.
-        correction: By how much less to divide, instead of `unbiased`.
+        correction: Amount to subtract from the divisor, the number of elements;
+            instead of `unbiased`.
 
     Raises:
         IndexError: There is no such dimension.

@@ -126,7 +126,7 @@ def copy_(self: Variable, other: Variable, non_blocking: bool = False) -> Variab
 
     Args:
         self: Tensor to change.
-        other: Where the elements come from.
+        other: Tensor that the elements come from.
         non_blocking: Return before a copy between pinned memory and a device is done:
             until then, leave the pinned memory alone.
 

@@ -85,7 +85,7 @@ def diagonal(input: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Val
 
     Args:
         input: With two dimensions at least.
-        offset: How far above the main diagonal.
+        offset: Distance above the main diagonal.
         dim1: The dimension of rows.
         dim2: The dimension of columns.
 

@@ -12,7 +12,7 @@ def one_hot(input: Value, num_classes: int = -1) -> Value:
 
     Args:
         input: Class numbers: int64.
-        num_classes: How many classes there are; -1: one more than the largest number.
+        num_classes: Number of classes; -1: one more than the largest number.
 
     Returns:
         int64, with one dimension more than `input`.

@@ -114,8 +114,9 @@ def gather(input: Value, dim: int, index: Value, *, sparse_grad: bool = False) -
     """For each element of `index`, the element of `input` there along `dim`.
 
     Args:
-        input: Where elements come from.
-        dim: Along which `index` says where; elsewhere an element stays in its place.
+        input: Source of the elements.
+        dim: Dimension along which `index` says where; along the others an element stays
+            in its place.
         index: Integers; of the shape of the result.
         sparse_grad: Not supported: gradients are dense.
 
@@ -379,11 +380,11 @@ def check_bounds(
     Args:
         op: Op that asks.
         index: The indices.
-        dim: What they are of,
+        dim: Dimension that they are of,
         shape: in an array of this shape.
         kind: Of error.
         lowest: The least that one may be.
-        words: What the message begins with.
+        words: Start of the message.
     """
     if index.size:
         size = shape[dim] if shape else 1

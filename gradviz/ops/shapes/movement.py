@@ -72,8 +72,8 @@ def roll(input: Value, shifts: int | Sequence[int], dims: Dims = None) -> Value:
 
     Args:
         input: Tensor to roll.
-        shifts: How far, for each of `dims`.
-        dims: Along which dimensions; None rolls the flattened elements.
+        shifts: Distance for each of `dims`.
+        dims: Dimensions to roll along; None rolls the flattened elements.
 
     Raises:
         IndexError: There is no such dimension.

@@ -53,7 +53,7 @@ def constant_pad_nd(input: Value, pad: Sequence[int], value: float = 0) -> Value
 
     Args:
         input: Tensor that is in the middle.
-        pad: How many elements before and after the last dimension, then before and
+        pad: Numbers of elements before and after the last dimension, then before and
             after the one before it, and so on.
         value: The constant.
 
@@ -209,7 +209,7 @@ def pad(
     Args:
         input: Tensor that is in the middle; except for constants, the first one or two
             dimensions stay as they are.
-        pad: How many elements before and after the last dimension, then before and
+        pad: Numbers of elements before and after the last dimension, then before and
             after the one before it, and so on; negative ones cut.
         mode: ``constant``; ``reflect`` mirrors at the border, which is not repeated;
             ``replicate`` repeats it; ``circular`` goes on at the other side.

@@ -50,7 +50,7 @@ def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
 
     Args:
         input: Shape ``(..., C * factor**2, H, W)``.
-        upscale_factor: By which height and width grow.
+        upscale_factor: Factor by which height and width grow.
 
     Raises:
         RuntimeError: The channels are no multiple of the square of the factor.

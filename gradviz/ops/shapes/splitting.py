@@ -196,8 +196,8 @@ def tensor_split(
     Args:
         input: Tensor that is split.
         indices_or_sections: The number of parts, or where they end.
-        dim: Along which dimension.
-        indices: Where they end, by name.
+        dim: Dimension to split along.
+        indices: Indices at which they end, by name.
         sections: The number of parts, by name.
 
     Raises:

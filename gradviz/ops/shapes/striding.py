@@ -50,9 +50,9 @@ def unfold(input: Value, dimension: int, size: int, step: int) -> Value:
 
     Args:
         input: Tensor that is looked at.
-        dimension: Along which dimension.
-        size: How long a window is.
-        step: How far it moves.
+        dimension: Dimension along which the windows slide.
+        size: Length of a window.
+        step: Distance from one window to the next.
 
     Raises:
         IndexError: There is no such dimension.
@@ -133,10 +133,10 @@ def as_strided(
     """A view with any lengths and strides, counted in elements.
 
     Args:
-        input: Whose elements lie in C order.
+        input: Tensor whose elements lie in C order.
         size: The lengths.
-        stride: How many elements one step is, for each dimension.
-        storage_offset: Where the view begins; at the beginning if None.
+        stride: Number of elements in one step, for each dimension.
+        storage_offset: Start of the view; the beginning if None.
 
     Raises:
         RuntimeError: The view would leave the tensor's memory, or the elements of

@@ -78,10 +78,10 @@ def repeat_interleave(
 
     Args:
         input: Tensor to repeat; alone it is `repeats`, and its indices are repeated.
-        repeats: How often: a number, or a vector with one for each entry.
-        dim: Which dimension; None takes the flattened elements.
-        output_size: How many entries that makes, if it is known: nobody has to wait for
-            a device then to see it.
+        repeats: Number of times: a number for all, or a vector with one for each entry.
+        dim: Dimension to repeat along; None takes the flattened elements.
+        output_size: Number of entries that result, if it is known: nobody has to wait
+            for a device then to see it.
 
     Raises:
         RuntimeError: The numbers do not fit.

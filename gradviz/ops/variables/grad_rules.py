@@ -23,9 +23,9 @@ def check_grad(
 
     Args:
         grad: The gradient's elements.
-        grad_device: Where they are.
+        grad_device: Device that they are on.
         own: The elements of what it is assigned to.
-        device: Where those are.
+        device: Device that those are on.
         grad_dtype: The dtype that gradients must have, None for any.
 
     Raises:

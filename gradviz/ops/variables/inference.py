@@ -56,7 +56,7 @@ def enter(mode: bool, blocks: list[Leaving]) -> None:
     """Turn the mode on or off in this context, and gradient mode the other way.
 
     Args:
-        mode: Whether to turn it on.
+        mode: True if it is to be turned on.
         blocks: Gets what `leave` takes, before anything is changed: whatever strikes
             then, the block is left when the list is gone.
     """

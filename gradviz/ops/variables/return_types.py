@@ -11,7 +11,7 @@ class Extremes(NamedTuple):
 
     Attributes:
         values: The elements.
-        indices: Where along the dimension they were.
+        indices: Positions along the dimension at which they were.
     """
 
     values: Value

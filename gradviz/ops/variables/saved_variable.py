@@ -184,8 +184,8 @@ class SavedVariable:
 
     Args:
         x: The variable: an input of the op, or a result outside the graph.
-        output_nr: Which result; None for an input.
-        place: Where a result is in the graph, if not at its node's output.
+        output_nr: Index of the result; None for an input.
+        place: Place of a result in the graph, if not at its node's output.
 
     Raises:
         RuntimeError: `x` is an inference tensor, or a pack hook changes it.
@@ -275,7 +275,7 @@ class SavedVariable:
         """The variable, in its place in the graph.
 
         Args:
-            node: Which saved it.
+            node: Node that saved it.
 
         Raises:
             RuntimeError: It was freed, or changed since it was saved; a hook returned
@@ -381,11 +381,11 @@ def check_unchanged(
     """Raise PyTorch's error if a variable was changed since it was saved (G17).
 
     Args:
-        data: What was saved.
+        data: Variable that was saved.
         expected: Its version then.
-        node: Which saved it.
-        output_nr: Which result of `node` it is; None for an input.
-        was_leaf: Whether it was a leaf then.
+        node: Node that saved it.
+        output_nr: Index among the results of `node`; None for an input.
+        was_leaf: True if it was a leaf then.
 
     Source: torch/csrc/autograd/saved_variable.cpp, SavedVariable::unpack.
     """

@@ -77,12 +77,12 @@ class Variable:
 
     Attributes:
         array: The elements, an array of some backend.
-        needs_grad: Whether gradients flow here; `requires_grad` without its checks.
-        edge: Where the gradient of an op's result goes; None for a leaf.
+        needs_grad: True if gradients flow here; `requires_grad` without its checks.
+        edge: Edge along which the gradient of an op's result goes; None for a leaf.
         version: Counts changes of the memory; None as long as nobody asks.
-        viewed: What it is a view of, None if of nothing. A view's `needs_grad` and
-            `edge` may be out of date until `ViewOf.refresh`; `gradient_edge` and the
-            properties of this class see to that.
+        viewed: Reference to the variable that it is a view of, None if of nothing. A
+            view's `needs_grad` and `edge` may be out of date until `ViewOf.refresh`;
+            `gradient_edge` and the properties of this class see to that.
     """
 
     __slots__ = (
@@ -147,7 +147,7 @@ class Variable:
         """True if gradients flow here.
 
         Raises:
-            RuntimeError: When set on what an op made, or on other than floats.
+            RuntimeError: It was set on what an op made, or on other than floats.
         """
         if self.viewed is None or self.edge is not None:
             return self.needs_grad
@@ -357,7 +357,7 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
 
     Args:
         array: An array, or a NumPy scalar, which becomes an array.
-        edge: Where its gradient goes.
+        edge: Edge along which its gradient goes.
     """
     new = _new_result(*_new_args)
     if type(array) is not ndarray and isinstance(array, generic):

@@ -14,7 +14,7 @@ class Version:
     """The count that variables with the same memory share.
 
     Attributes:
-        value: How often the memory was changed.
+        value: Number of changes to the memory.
         changes: The last changes, while somebody listens: the value after each, and the
             line that made it. Changed as a whole.
 

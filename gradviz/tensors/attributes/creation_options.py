@@ -23,9 +23,9 @@ class Options(TypedDict, total=False):
 
     Attributes:
         dtype: Type of the elements.
-        device: Where they are: a device or its name; None for the default one, which
+        device: Device of the elements, or its name; None for the default one, which
             `gradviz.device` says.
-        requires_grad: Whether gradients are wanted.
+        requires_grad: True if gradients are wanted.
         pin_memory: Have them in pinned memory; see `Tensor.pin_memory`.
         layout: Makes no difference: there is one.
         memory_format: Makes no difference, of what is like another tensor or empty.
@@ -73,7 +73,7 @@ def check_options(
 
     Args:
         function: Its name.
-        options: What was given.
+        options: Options that were given.
         accepted: The names that it takes.
 
     Raises:

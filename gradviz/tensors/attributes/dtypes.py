@@ -14,9 +14,9 @@ class DType:
 
     Attributes:
         dtype: NumPy's; by this name NumPy looks for it.
-        is_floating_point: Whether the elements are floats.
-        is_complex: Whether they are complex numbers.
-        is_signed: Whether they may be negative.
+        is_floating_point: True if the elements are floats.
+        is_complex: True if they are complex numbers.
+        is_signed: True if they may be negative.
         itemsize: Bytes of one.
         kind: NumPy's letter for what they are: b, i, u, f or c.
         name: NumPy's name.

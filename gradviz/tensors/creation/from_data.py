@@ -55,7 +55,7 @@ def as_tensor(
     Args:
         data: As for `tensor`.
         dtype: Type of the elements.
-        device: Where they are; see `Options`.
+        device: Device of the elements; see `Options`.
     """
     options: Options = {"dtype": dtype, "device": device}
     check_options("as_tensor", options, OF_DATA)
@@ -80,10 +80,10 @@ def asarray(
     Args:
         obj: As for `tensor`.
         dtype: Type of the elements.
-        device: Where they are; see `Options`.
-        copy: Whether it has memory of its own: True for yes, False for never, None for
-            where it must.
-        requires_grad: Whether gradients are wanted. If not, it is outside the graph.
+        device: Device of the elements; see `Options`.
+        copy: True if it always has memory of its own, False if it never has, None if
+            only where it must.
+        requires_grad: True if gradients are wanted. If not, it is outside the graph.
 
     Raises:
         ValueError: It cannot share memory, and may not have any of its own.
@@ -130,9 +130,9 @@ def frombuffer(
     Args:
         buffer: The buffer.
         dtype: Of the elements in it.
-        count: How many there are; all if -1.
-        offset: How many bytes lie before them.
-        requires_grad: Whether gradients are wanted.
+        count: Number of elements; all if -1.
+        offset: Number of bytes that lie before them.
+        requires_grad: True if gradients are wanted.
     """
     array = np.frombuffer(buffer, np.dtype(dtype), count, offset)
     return make(array, requires_grad=requires_grad)

@@ -153,7 +153,7 @@ def randint_like(
     """Like `randint`, with the shape, dtype and device of `input`.
 
     Args:
-        input: What it is like.
+        input: Tensor with the shape, dtype and device of the result.
         low: The lowest, or the one above the highest if that is left out.
         high: The one above the highest.
         **options: See `Options`.

@@ -62,8 +62,8 @@ class Draws(Variable):
 
         Args:
             from_: The lowest number.
-            to: What is above all numbers.
-            generator: Where they come from.
+            to: Upper bound, above all numbers.
+            generator: Source of the numbers.
             **named: ``from``, PyTorch's name of the first, which is Python's too.
 
         Raises:
@@ -93,7 +93,7 @@ class Draws(Variable):
         Args:
             *bounds: The lowest, 0 if left out, and the one above the highest. Without
                 both, all that the dtype can hold without gaps, from 0 on.
-            generator: Where they come from.
+            generator: Source of the numbers.
             to: The upper bound, by name.
             **named: ``from``, the lower bound, by name.
 

@@ -29,7 +29,7 @@ def from_host(
     Args:
         kind: The class of the result.
         array: Array to copy.
-        device: Where to.
+        device: Device to copy to.
         is_pinned: The device reads `array` itself when it has come so far; else it gets
             a copy that is made now.
     """

@@ -62,7 +62,7 @@ def form_of(
         args: The call's arguments; only the layouts of device arrays are read.
         kwargs: The call's keyword arguments.
         key: The function, and everything that the form depends on; see `Operands`.
-        may_view: Whether it may return views of arguments that are not copied.
+        may_view: True if it may return views of arguments that are not copied.
     """
     try:
         form = _known.get(key, _UNSEEN)

@@ -34,13 +34,13 @@ def launch(
 
     Args:
         queue: The stream's.
-        name: What traces and errors call it.
+        name: Its name in traces and errors.
         run: On any thread, later, with memory that it holds itself.
         reads: Arrays that it reads,
         writes: and writes.
-        reads_from: What it reads in pinned memory of the host,
+        reads_from: Pinned memory of the host that it reads,
         writes_to: and writes.
-        is_awaited: Whether the caller waits for it, to raise its error.
+        is_awaited: True if the caller waits for it, to raise its error.
     """
     work = new_work(queue, name, run, None, is_awaited)
     if machine.latency is not None:
@@ -98,10 +98,10 @@ def new_array(
 
     Args:
         kind: Its class.
-        device: Where.
+        device: Device that the array is on.
         queue: Of that device's current stream, for which its memory is taken.
         name: The kernel's.
-        layout: How it lies there.
+        layout: Layout of the array there.
 
     Raises:
         OutOfMemoryError: The device has no memory left.
@@ -128,7 +128,7 @@ def wait(work: Work) -> None:
     """Wait for an awaited kernel, for which its stream has come so far.
 
     Raises:
-        Exception: What it raised.
+        Exception: The exception that the kernel raised.
     """
     machine.wait(work)
     if listener := probe.current:

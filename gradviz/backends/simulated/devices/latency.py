@@ -22,7 +22,7 @@ class Kernel(str):
         bytes_read: Bytes of the arrays that it reads,
         bytes_written: and of those that it writes. What a copy does on the host's side
             is not counted.
-        elements: How many it computes, or copies.
+        elements: Number of elements that it computes, or copies.
         flops: Operations on floats of products of matrices, convolutions and what
             solves equations, a multiplication and an addition being two; 0 for others,
             of which memory says more.

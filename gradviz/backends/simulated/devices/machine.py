@@ -33,7 +33,7 @@ class SimulatedDevice:
 
     Attributes:
         device: Its name.
-        lost: Why it does nothing any more; empty while it does. Written once.
+        lost: Reason why it does nothing any more; empty while it does. Written once.
         failures: Work that raised and that nobody was told of. Workers append, whoever
             waits next takes; atomic.
         memory: Its memory.
@@ -163,7 +163,7 @@ class Machine:
 
     Attributes:
         executor: Executor that carries out work.
-        latency: How long kernels take; None for as long as they do. Replaced as a
+        latency: Time that kernels take; None for their actual time. Replaced as a
             whole.
     """
 

@@ -27,9 +27,9 @@ class MemoryBlock:
 
     Attributes:
         memory: The bytes.
-        size: How many.
+        size: Number of bytes.
         address: Of the first of them.
-        poisons: What fills it with each poison there is.
+        poisons: Function that fills it, for each poison there is.
     """
 
     __slots__ = ("address", "memory", "poisons", "size")
@@ -55,7 +55,7 @@ class Allocation:
         queue: The stream that it was taken for.
         used_by: Other streams named by `record_stream`. Replaced, under `LOCK`, by
             whoever has an array in it; read when there is none any more.
-        poison: What to fill it with once it is free.
+        poison: Poison to fill it with once it is free.
     """
 
     __slots__ = ("_freed", "block", "id", "poison", "queue", "used_by")
@@ -86,7 +86,7 @@ class Allocator:
     joined; those given back are poisoned.
 
     Args:
-        device: What errors call it.
+        device: Name of the device in errors.
         wait: Returns when work is done.
     """
 

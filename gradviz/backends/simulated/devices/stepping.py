@@ -31,7 +31,7 @@ class Stepped:
     Poison for free memory, which may come whenever garbage is collected, draws none.
 
     Args:
-        seed: Which order.
+        seed: Number that decides the order.
         latency: Asked before each kernel how long it takes, in modeled time.
 
     Note [Priorities find more than coins]
@@ -117,7 +117,7 @@ class SteppedLane:
     Attributes:
         pending: Oldest first; those done may still be there.
         priority: Of all streams that may go on, the one with the highest does.
-        random: Where priorities come from; None before the first work of a program's.
+        random: Generator of priorities; None before the first work of a program's.
     """
 
     def __init__(self, executor: Stepped, stream: StreamQueue) -> None:

@@ -76,18 +76,19 @@ class Work:
 
     Attributes:
         queue: The stream's.
-        name: What a kernel is called; empty for what is none.
+        name: Name of a kernel; empty for other work.
         run: The kernel, on memory that it holds itself; None once done.
         before: Other work that has to be done first; None once done.
-        is_awaited: Who launched it waits and raises `error`; else the device keeps it.
+        is_awaited: True if whoever launched it waits and raises `error`; else the
+            device keeps it.
         kernel: Its id in a trace, -1 if it is in none.
-        size: How much a kernel does, for a latency; None if there was none at launch.
-        launched_ns: When it was put into the stream; 0 for poison.
+        size: Size of a kernel, for a latency; None if there was no latency at launch.
+        launched_ns: Time at which it was put into the stream; 0 for poison.
         frame: That of `carry_out` while it goes on; of its caller where it is compiled.
         error: Error that it raised, or why it was dropped; written before `is_done`.
-        is_poison: Whether it fills memory that is free, which no program asks for.
+        is_poison: True if it fills memory that is free, which no program asks for.
         is_done: Written once, by whoever carries it out; reading needs no lock.
-        ended_ns: When, on `time.perf_counter_ns`.
+        ended_ns: End time, on `time.perf_counter_ns`.
         waiters: Called when it is done. Those who wait append, then look at `is_done`
             once more, so that no lock is needed.
     """
@@ -143,7 +144,7 @@ class Work:
         work in any order; there a waiting host is moved on to the end of the work.
 
         Args:
-            latency: How long kernels take; None for as long as they do.
+            latency: Latency of the kernels; None for their real durations.
             sleep: Sleeps for so many seconds; None for nobody.
 
         Raises:
@@ -267,12 +268,12 @@ class StreamQueue:
     """A stream, as the device sees it.
 
     Attributes:
-        device: Whose.
+        device: Device of the stream.
         stream_id: 0 for the default stream.
         text: Such as ``sim:0/1``, as reports have it.
-        ended_ns: When its latest work ended. Written by whoever carries out its work.
-        lane: Where work goes; replaced with the executor. Guarded by `LOCK`.
-        is_used: Whether anything was ever put in. Guarded by `LOCK`, as is `tail`;
+        ended_ns: End time of its latest work. Written by whoever carries out its work.
+        lane: Lane that work goes to; replaced with the executor. Guarded by `LOCK`.
+        is_used: True if anything was ever put in. Guarded by `LOCK`, as is `tail`;
             whoever only looks needs none.
         tail: The latest work; one earlier if Ctrl-C came at the wrong moment.
     """

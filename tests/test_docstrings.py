@@ -22,6 +22,17 @@ CLAUSE = re.compile(
 #: A line of source that may begin a docstring; ruff has the first sentence stand there.
 LINE = re.compile(r'^\s*[rR]?"""(.*)', re.MULTILINE)
 
+#: A text in three quotes that begins a line: a docstring, nearly always.
+DOCSTRING = re.compile(r'^\s*[rR]?"""(.*?)"""', re.MULTILINE | re.DOTALL)
+
+#: An entry of `Args`, `Attributes` and the like that begins with a clause.
+ENTRY = re.compile(
+    r"^ +\*{0,2}\w+(?:, \*{0,2}\w+)*: "
+    r"(?:(?:to|of|for|in|on|at|by|with|from|along|after|before|since|until) )?"
+    r"(?:what|who|whom|whose|which|where|when|why|how|whether)\b.*",
+    re.IGNORECASE | re.MULTILINE,
+)
+
 
 def in_clauses(source: str) -> list[str]:
     """Return the first line of each docstring that begins with a clause.
@@ -49,6 +60,24 @@ def test_no_docstring_begins_with_a_clause():
     }
 
     assert {file: lines for file, lines in found.items() if lines} == {}
+
+
+def test_no_entry_of_a_docstring_begins_with_a_clause():
+    found = {
+        str(file.relative_to(ROOT)): [
+            entry.strip()
+            for text in DOCSTRING.findall(file.read_text("utf-8"))
+            for entry in ENTRY.findall(text)
+        ]
+        for file in (ROOT / "gradviz").rglob("*.py")
+    }
+
+    assert {file: entries for file, entries in found.items() if entries} == {}
+
+
+def test_it_notices_an_entry():
+    assert ENTRY.search("        where: Of which node.")
+    assert not ENTRY.search("        where: The node, which is none.")
 
 
 def test_it_notices_docstrings_of_modules_classes_and_functions():

@@ -45,20 +45,20 @@ def checkpoint(
 
     Args:
         function: Function to run.
-        *args: What to run it with; kept.
+        *args: Arguments to run it with; kept.
         use_reentrant: False is recommended: the graph is recorded as ever, and only
             what it saves is computed again. True records nothing, and runs a backward
             inside the backward: of use only with a plain ``backward()``.
         context_fn: Makes the surroundings of both runs.
         determinism_check: ``"default"`` compares shapes, dtypes and devices of what
             both runs save, ``"none"`` nothing.
-        debug: Whether an error tells what both runs did.
-        early_stop: Whether the second run ends as soon as it has saved everything.
+        debug: True if an error tells what both runs did.
+        early_stop: True if the second run ends as soon as it has saved everything.
         **kwargs: Further arguments; and ``preserve_rng_state``, True by default: let
             the second run draw the same random numbers.
 
     Returns:
-        What the function returns.
+        The function's result.
 
     Raises:
         ValueError: Arguments that do not go together.
@@ -128,13 +128,13 @@ def checkpoint_sequential(
 
     Args:
         functions: Functions to run; a `gradviz.nn.Sequential` will do.
-        segments: How many segments to make.
-        input: What the first function takes.
+        segments: Number of segments to make.
+        input: Input of the first function.
         use_reentrant: As for `checkpoint`.
         **kwargs: ``preserve_rng_state``, as for `checkpoint`.
 
     Returns:
-        What the last function returns.
+        The last function's result.
 
     Raises:
         ValueError: Another keyword.
@@ -166,7 +166,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Decide for all checkpoints made in the block whether they stop early.
 
     Args:
-        enable: Whether it does.
+        enable: True if they stop early.
     """
     global _early_stop
     before, _early_stop = _early_stop, enable
@@ -181,7 +181,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """Set whether errors of checkpoints made in the block have details.
 
     Args:
-        enabled: Whether they do; None leaves it to the argument ``debug``.
+        enabled: True if they have details; None leaves it to the argument ``debug``.
     """
     global _debug
     before, _debug = _debug, enabled

@@ -97,13 +97,13 @@ class CheckpointFrame:
 
     Args:
         recompute: Runs the function again.
-        arguments: What to run it with; tensors are saved as an op would save them.
-        early_stop: Whether the second run ends as soon as all tensors are there.
-        metadata: What to compare of the tensors of both runs.
+        arguments: Arguments to run it with; tensors are saved as an op would save them.
+        early_stop: True if the second run ends as soon as all tensors are there.
+        metadata: Function of a tensor for the properties to compare of both runs.
         explain: Says what both runs did, for the error if they differ.
 
     Attributes:
-        is_forward_done: Whether the first run has ended.
+        is_forward_done: True if the first run has ended.
     """
 
     def __init__(

@@ -13,11 +13,12 @@ def remembered(preserve_rng_state: bool) -> Callable[[], AbstractContextManager[
     """Remember which part of a model is running, and where the generator is.
 
     Args:
-        preserve_rng_state: Whether to remember the generator.
+        preserve_rng_state: True if the state of the generator is remembered.
 
     Returns:
-        What makes a block that counts as that part of the model, and in which the
-        generator goes on from here; after it, all is as it was before the block.
+        A function that makes a block that counts as that part of the model, and in
+        which the generator goes on from here; after it, all is as it was before the
+        block.
     """
     module = MODULE_PATH.get(), MODULE_PATHS.get()
     state = default_generator.get_state() if preserve_rng_state else None

@@ -34,8 +34,8 @@ class Saved(NamedTuple):
         array: The array.
         maker: The node of the op that computed it; None if that is a leaf, no tensor
             of the graph, or not known.
-        name: What PyTorch's node of that op calls it, such as ``mat1``; empty where it
-            has no name.
+        name: Name that PyTorch's node of that op has for it, such as ``mat1``; empty
+            where it has no name.
     """
 
     array: Array

@@ -36,8 +36,8 @@ class LiveGraph(NamedTuple):
 
     Attributes:
         root: The node at which a backward would begin.
-        size: Of what can be reached from there.
-        holders: Who holds the root, a text each.
+        size: Size of the graph that can be reached from there.
+        holders: Holders of the root, a text each.
     """
 
     root: Node
@@ -111,7 +111,7 @@ def holders_of(
 
     Args:
         objects: The objects.
-        paths: What stands behind the name of each.
+        paths: Path that stands behind the name of each.
         ignored: Containers of the one who asks.
     """
     search = _Search(ignored=[objects, paths, *ignored])
@@ -123,8 +123,8 @@ class _Held(NamedTuple):
 
     Attributes:
         it: The object.
-        path: How the root is reached from it.
-        root: What has been found out of that root.
+        path: Path from it to the root.
+        root: Known holders of that root.
     """
 
     it: object

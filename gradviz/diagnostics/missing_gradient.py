@@ -31,8 +31,8 @@ class Answer(NamedTuple):
     """An answer of `why_none`; prints as its text.
 
     Attributes:
-        reason: Which of the reasons.
-        text: What happened, and what to do.
+        reason: The reason.
+        text: Text that says what happened, and what to do.
     """
 
     reason: Reason
@@ -53,9 +53,9 @@ def why_none(tensor: Tensor, loss: Tensor | None = None) -> Answer:
 
     Args:
         tensor: The tensor.
-        loss: What backward was called on, or will be. With it the answer can tell more;
-            if its graph has not been freed, a backward is run to see where the gradient
-            goes, with all its hooks, which changes no ``.grad``.
+        loss: Tensor that backward was called on, or will be. With it the answer can
+            tell more; if its graph has not been freed, a backward is run to see where
+            the gradient goes, with all its hooks, which changes no ``.grad``.
 
     Returns:
         The reason, and a text that says what to do.

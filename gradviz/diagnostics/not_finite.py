@@ -80,7 +80,7 @@ def find_nan(loss: Tensor | Callable[..., Any], *args: Any) -> NanReport:  # noq
         loss: A function that computes the loss: then every result is looked at, and
             stacks are known. Or the loss itself: then the forward is judged by what
             it has saved.
-        *args: What the function takes.
+        *args: Arguments of the function.
 
     Raises:
         TypeError: There is no loss that is a tensor of gradviz's.

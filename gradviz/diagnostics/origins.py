@@ -21,7 +21,7 @@ class Origin(NamedTuple):
     Attributes:
         path: The file of the program.
         line: The line in it.
-        under_no_grad: Whether gradients were disabled then.
+        under_no_grad: True if gradients were disabled then.
     """
 
     path: str

@@ -29,10 +29,10 @@ class GraphSize(NamedTuple):
     """The size of a graph; prints as a table.
 
     Attributes:
-        nodes: How many nodes, leaves included.
-        edges: How many ways gradients can take.
-        saved_bytes: What is kept for the backward: parameters, too, if it needs them.
-            Memory that several nodes keep counts once.
+        nodes: Number of nodes, leaves included.
+        edges: Number of ways that gradients can take.
+        saved_bytes: Memory that is kept for the backward: parameters, too, if it needs
+            them. Memory that several nodes keep counts once.
         by_op: Name of node -> its share, the largest first.
         by_module: Part of a model -> its share, the largest first; ""
             stands for what no module made.

@@ -40,11 +40,11 @@ def backward(
     They are added up in the context, on the worker of each leaf; no ``.grad`` changes.
 
     Args:
-        context_id: What `context` has given.
+        context_id: Id that `context` has given.
         roots: Tensors of one element.
         retain_graph: Keep what was saved, for another backward.
-        timeout: How many seconds it may take; None is forever. A tensor that was sent
-            and not used has no gradient, for which its sender would wait.
+        timeout: Number of seconds that it may take; None is forever. A tensor that was
+            sent and not used has no gradient, for which its sender would wait.
 
     Raises:
         RuntimeError: There is no such context; a root needs no gradient, is a leaf or

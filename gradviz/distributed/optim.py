@@ -21,7 +21,7 @@ class DistributedOptimizer:
         optimizer_class: One of `gradviz.optim`, or one of your own that all workers
             know: put ``@rpc.register`` before it.
         params_rref: References to parameters.
-        *args: What each optimizer is given after its parameters.
+        *args: Arguments of each optimizer after its parameters.
         **kwargs: The same, by name.
 
     Attributes:
@@ -64,7 +64,7 @@ class DistributedOptimizer:
         If one fails, others may have made theirs.
 
         Args:
-            context_id: Whose gradients count.
+            context_id: Id of the context whose gradients count.
 
         Raises:
             RuntimeError: There is no such context.

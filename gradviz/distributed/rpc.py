@@ -55,13 +55,13 @@ def init(
     """Make the calling thread, or this process, a worker; wait for all others.
 
     Args:
-        name: How others may call it; ``worker`` and its rank, if None.
+        name: Name that others may call it by; ``worker`` and its rank, if None.
         rank: Its number, from 0; that of the transport, if None.
-        world_size: How many workers there are; likewise.
+        world_size: Number of workers; likewise.
         transport: Its way to them. None for that of who has started it:
             `gradviz.distributed.spawn` or ``gradviz run --workers``.
-        timeout: How many seconds the others may take to come.
-        patience: For how many seconds another worker may give no sign of life, until
+        timeout: Number of seconds that the others may take to come.
+        patience: Number of seconds that another worker may give no sign of life, until
             this one takes it for dead. None: three heartbeats, which are 6 seconds
             between processes of one machine and 15 over Ray; but 300 if its process is
             on this machine and seems to run, as in a long call of C code that holds the
@@ -109,7 +109,7 @@ def shutdown(graceful: bool = True, timeout: float | None = DEFAULT_TIMEOUT) -> 
     Args:
         graceful: Wait until all others stop as well; what they ask is answered till
             then.
-        timeout: How many seconds to wait for them.
+        timeout: Number of seconds to wait for them.
 
     Raises:
         RuntimeError: It is none.

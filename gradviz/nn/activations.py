@@ -317,7 +317,7 @@ class PReLU(Module):
     Args:
         num_parameters: 1, or the number of channels, which are dimension 1.
         init: Their first value.
-        device: Where they are.
+        device: Their device.
         dtype: Their type.
     """
 

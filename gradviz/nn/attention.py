@@ -24,14 +24,14 @@ class MultiheadAttention(Module):
     Args:
         embed_dim: Length of a query, and of what is returned for it.
         num_heads: Into how many parts vectors fall, each with a match of its own.
-        dropout: How likely a match is left out, when training.
-        bias: Whether there are biases.
-        add_bias_kv: Whether there is one more key and value, both learned.
-        add_zero_attn: Whether there is one more key and value, both 0.
+        dropout: Probability that a match is left out, when training.
+        bias: True if there are biases.
+        add_bias_kv: True if there is one more key and value, both learned.
+        add_zero_attn: True if there is one more key and value, both 0.
         kdim: Length of a key; `embed_dim` if not given.
         vdim: Length of a value; `embed_dim` if not given.
-        batch_first: Whether the batch is the first dimension, or the sequence.
-        device: Where the parameters are; None for the CPU.
+        batch_first: True if the batch is the first dimension, False if the sequence is.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Raises:
@@ -124,10 +124,10 @@ class MultiheadAttention(Module):
             value: Shape ``(S, N, vdim)``, with ``N`` where `query` has it.
             key_padding_mask: Shape ``(N, S)``: True for keys to ignore, or a value to
                 add to their scores.
-            need_weights: Whether to return the weights.
+            need_weights: True if the weights are returned.
             attn_mask: Shape ``(L, S)`` or ``(N * num_heads, L, S)``: True for keys that
                 a query ignores, or a value to add to their scores.
-            average_attn_weights: Whether to average the weights over heads.
+            average_attn_weights: True if the weights are averaged over heads.
             is_causal: A hint that `attn_mask` hides later keys.
 
         Raises:

@@ -58,7 +58,7 @@ class PassThrough:
     """The two nodes around one call of a module, and the hooks that they call.
 
     Args:
-        module: Whose call it is.
+        module: Module that is called.
         hooks: Its backward hooks.
         pre_hooks: Its backward pre-hooks.
 

@@ -23,12 +23,12 @@ class BatchNorm(Module):
     Args:
         num_features: Dimension 1 of the input.
         eps: Is added to the variance.
-        momentum: How much a batch counts in the running statistics; None for all
-            batches the same.
-        affine: Whether a scale and a shift of each channel are learned.
-        track_running_stats: Whether there are running statistics.
-        bias: Whether the shift is learned, if the scale is.
-        device: Where the parameters are; None for the CPU.
+        momentum: Weight of a batch in the running statistics; None if all batches count
+            the same.
+        affine: True if a scale and a shift of each channel are learned.
+        track_running_stats: True if there are running statistics.
+        bias: True if the shift is learned when the scale is.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Source: torch/nn/modules/batchnorm.py, _BatchNorm.
@@ -150,11 +150,11 @@ class InstanceNorm(BatchNorm):
     Args:
         num_features: Dimension 1 of the input.
         eps: Is added to the variance.
-        momentum: How much a batch counts in the running statistics.
-        affine: Whether a scale and a shift of each channel are learned.
-        track_running_stats: Whether there are running statistics.
-        bias: Whether the shift is learned, if the scale is.
-        device: Where the parameters are; None for the CPU.
+        momentum: Weight of a batch in the running statistics.
+        affine: True if a scale and a shift of each channel are learned.
+        track_running_stats: True if there are running statistics.
+        bias: True if the shift is learned when the scale is.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Source: torch/nn/modules/instancenorm.py.

@@ -225,8 +225,8 @@ class Calling(Members):
 
         Args:
             hook: The function.
-            prepend: Whether it is called before the hooks there are.
-            with_kwargs: Whether it is called ``hook(module, args, kwargs)``, and
+            prepend: True if it is called before the hooks there are.
+            with_kwargs: True if it is called ``hook(module, args, kwargs)``, and
                 returns None or both.
         """
         return self._add("_forward_pre_hooks", _Hook(hook, with_kwargs), prepend)
@@ -243,9 +243,9 @@ class Calling(Members):
 
         Args:
             hook: The function.
-            prepend: Whether it is called before the hooks there are.
-            with_kwargs: Whether it is called ``hook(module, args, kwargs, result)``.
-            always_call: Whether it is called after an error, too.
+            prepend: True if it is called before the hooks there are.
+            with_kwargs: True if it is called ``hook(module, args, kwargs, result)``.
+            always_call: True if it is called after an error, too.
         """
         entry = _Hook(hook, with_kwargs, always_call)
         return self._add("_forward_hooks", entry, prepend)

@@ -65,8 +65,8 @@ class Cell(Module):
     Args:
         input_size: Length of an input vector.
         hidden_size: Length of the hidden state.
-        bias: Whether there are biases.
-        device: Where the parameters are; None for the CPU.
+        bias: True if there are biases.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Source: torch/nn/modules/rnn.py, RNNCellBase.

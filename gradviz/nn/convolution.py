@@ -26,7 +26,7 @@ class Convolution(Module):
         padding: Padding of both ends of each dimension, or ``same`` or ``valid``.
         dilation: Distance between elements of the kernel.
         groups: Number of groups of channels that are convolved separately.
-        bias: Whether there is one.
+        bias: True if there is a bias.
         padding_mode: ``zeros``, ``reflect``, ``replicate`` or ``circular``.
         device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
@@ -175,7 +175,7 @@ class TransposedConvolution(Convolution):
     The arguments besides these are those of `Convolution`.
 
     Args:
-        output_padding: What is added to one end of each dimension of the output.
+        output_padding: Padding added to one end of each dimension of the output.
         padding_mode: ``zeros``.
 
     Source: torch/nn/modules/conv.py, _ConvTransposeNd.

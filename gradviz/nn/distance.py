@@ -27,9 +27,9 @@ class PairwiseDistance(Module):
     """The norm of the difference of vectors.
 
     Args:
-        p: Which norm.
+        p: Order of the norm.
         eps: Is added to the difference.
-        keepdim: Whether the last dimension is kept.
+        keepdim: True if the last dimension is kept.
     """
 
     def __init__(

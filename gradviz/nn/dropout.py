@@ -12,7 +12,7 @@ class Dropout(Module):
 
     Args:
         p: The probability.
-        inplace: Whether to change the input itself.
+        inplace: True if the input itself is changed.
 
     Raises:
         ValueError: `p` is not a probability.

@@ -17,17 +17,17 @@ class Embedding(Module):
     """Looks up vectors by their numbers.
 
     Args:
-        num_embeddings: How many there are.
+        num_embeddings: Number of vectors.
         embedding_dim: Their length.
         padding_idx: The number of one that is 0 and stays so.
         max_norm: Longer ones are shortened to it when they are looked up.
-        norm_type: By which norm their length is measured.
-        scale_grad_by_freq: Whether gradients are divided by how often a vector was
-            looked up.
+        norm_type: Order of the norm that measures their length.
+        scale_grad_by_freq: True if gradients are divided by the number of times that a
+            vector was looked up.
         sparse: Not supported.
         _weight: The vectors, instead of random ones.
-        _freeze: Whether they stay as they are.
-        device: Where the parameters are; None for the CPU.
+        _freeze: True if they stay as they are.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Raises:
@@ -86,12 +86,12 @@ class Embedding(Module):
 
         Args:
             embeddings: The vectors, one a row.
-            freeze: Whether they stay as they are.
+            freeze: True if they stay as they are.
             padding_idx: The number of one that stays as it is.
             max_norm: Longer ones are shortened to it when they are looked up.
-            norm_type: By which norm their length is measured.
-            scale_grad_by_freq: Whether gradients are divided by how often a vector was
-                looked up.
+            norm_type: Order of the norm that measures their length.
+            scale_grad_by_freq: True if gradients are divided by the number of times
+                that a vector was looked up.
             sparse: Not supported.
 
         Raises:
@@ -145,18 +145,18 @@ class EmbeddingBag(Module):
     """Looks up vectors by their numbers, and returns one for each bag of them.
 
     Args:
-        num_embeddings: How many there are.
+        num_embeddings: Number of vectors.
         embedding_dim: Their length.
         max_norm: Longer ones are shortened to it when they are looked up.
-        norm_type: By which norm their length is measured.
-        scale_grad_by_freq: Whether gradients are divided by how often a vector was
-            looked up.
+        norm_type: Order of the norm that measures their length.
+        scale_grad_by_freq: True if gradients are divided by the number of times that a
+            vector was looked up.
         mode: ``sum``, ``mean`` or ``max``.
         sparse: Not supported.
         _weight: The vectors, instead of random ones.
-        include_last_offset: Whether offsets also say where the last bag ends.
+        include_last_offset: True if offsets also have the end of the last bag.
         padding_idx: The number of one that is 0, stays so, and does not count.
-        device: Where the parameters are; None for the CPU.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Raises:
@@ -219,14 +219,14 @@ class EmbeddingBag(Module):
 
         Args:
             embeddings: The vectors, one a row.
-            freeze: Whether they stay as they are.
+            freeze: True if they stay as they are.
             max_norm: Longer ones are shortened to it when they are looked up.
-            norm_type: By which norm their length is measured.
-            scale_grad_by_freq: Whether gradients are divided by how often a vector was
-                looked up.
+            norm_type: Order of the norm that measures their length.
+            scale_grad_by_freq: True if gradients are divided by the number of times
+                that a vector was looked up.
             mode: ``sum``, ``mean`` or ``max``.
             sparse: Not supported.
-            include_last_offset: Whether offsets also say where the last bag ends.
+            include_last_offset: True if offsets also have the end of the last bag.
             padding_idx: The number of one that stays as it is, and does not count.
 
         Raises:

@@ -34,10 +34,10 @@ def clip_grad_norm_(
     """Scale all gradients down, in place, so that their norm is at most `max_norm`.
 
     Args:
-        parameters: Whose gradients, taken as one long vector.
+        parameters: Parameters whose gradients are taken as one long vector.
         max_norm: The most that is left as it is.
-        norm_type: Which norm: 2 is the Euclidean one, ``inf`` the largest element.
-        error_if_nonfinite: Whether a norm that is not a number is an error.
+        norm_type: Kind of norm: 2 is the Euclidean one, ``inf`` the largest element.
+        error_if_nonfinite: True if a norm that is not a number is an error.
         foreach: Makes no difference.
 
     Returns:

@@ -119,9 +119,9 @@ def kaiming_uniform_(
     Args:
         tensor: Tensor to fill.
         a: The slope below 0 of a leaky ReLU that follows.
-        mode: Which way: forward (``fan_in``) or backward.
-        nonlinearity: What follows.
-        generator: Where the numbers come from.
+        mode: Direction in which the variance is kept: forward (``fan_in``) or backward.
+        nonlinearity: Nonlinearity that follows.
+        generator: Source of the random numbers.
     """
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
@@ -203,9 +203,9 @@ def sparse_(
 
     Args:
         tensor: Tensor to fill: a matrix.
-        sparsity: Which part.
-        std: How far elements are from 0.
-        generator: Where the numbers come from.
+        sparsity: Fraction of each column that is 0.
+        std: Standard deviation of the other elements.
+        generator: Source of the random numbers.
 
     Raises:
         ValueError: The tensor is not a matrix.

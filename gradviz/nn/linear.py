@@ -30,8 +30,8 @@ class Linear(Module):
     Args:
         in_features: Length of the last dimension of the input.
         out_features: That of the output.
-        bias: Whether there is one.
-        device: Where the parameters are; None for the CPU.
+        bias: True if there is a bias.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
     """
 
@@ -80,8 +80,8 @@ class Bilinear(Module):
         in1_features: Length of the last dimension of the first input.
         in2_features: That of the second.
         out_features: That of the output.
-        bias: Whether there is one.
-        device: Where the parameters are; None for the CPU.
+        bias: True if there is a bias.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
     """
 
@@ -151,7 +151,7 @@ class Unflatten(Module):
     """One dimension as several.
 
     Args:
-        dim: Which.
+        dim: Dimension that is split.
         unflattened_size: Their lengths.
     """
 

@@ -393,8 +393,9 @@ class TripletMarginWithDistanceLoss(LossOfThree):
 
     Args:
         distance_function: Of two tensors; `PairwiseDistance` if not given.
-        margin: By how much the anchor is to be nearer.
-        swap: Whether the other's distance from the nearer one counts, if that is less.
+        margin: Distance by which the anchor is to be nearer.
+        swap: True if the other's distance from the nearer one counts, where that is
+            less.
         reduction: See `Loss`.
     """
 
@@ -426,7 +427,7 @@ class CTCLoss(Loss):
     Args:
         blank: The class that stands for none.
         reduction: See `Loss`; a mean is of losses divided by the targets' lengths.
-        zero_infinity: Whether losses of targets that do not fit are 0.
+        zero_infinity: True if losses of targets that do not fit are 0.
     """
 
     _function = "ctc_loss"

@@ -15,7 +15,7 @@ class Members:
     """Keeps the values assigned to its attributes, by kind.
 
     Attributes:
-        training: Whether the module is in training mode, or in evaluation mode.
+        training: True if the module is in training mode, False in evaluation mode.
 
     Source: torch/nn/modules/module.py.
     """
@@ -69,8 +69,8 @@ class Members:
 
         Args:
             name: Of the attribute.
-            tensor: What it holds.
-            persistent: Whether it is part of the ``state_dict``.
+            tensor: Tensor that it holds.
+            persistent: True if it is part of the ``state_dict``.
 
         Raises:
             TypeError: `tensor` is not a tensor, or `name` not a string.

@@ -127,7 +127,7 @@ class Module(Calling, Stateful):
         """Move all parameters and buffers to a CUDA device, in place.
 
         Args:
-            device: Which; the current one if not given.
+            device: Device to move them to; the current one if not given.
 
         Raises:
             RuntimeError: There is no such device, or no CuPy.

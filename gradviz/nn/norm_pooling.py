@@ -12,10 +12,10 @@ class LPPool1d(Module):
     """The p-norm of each neighborhood along one dimension.
 
     Args:
-        norm_type: Which norm: its exponent.
+        norm_type: Exponent of the norm.
         kernel_size: Of the neighborhood.
         stride: From one to the next; `kernel_size` if not given.
-        ceil_mode: Whether neighborhoods may reach over the end.
+        ceil_mode: True if neighborhoods may reach over the end.
 
     Source: torch/nn/modules/pooling.py.
     """

@@ -17,9 +17,9 @@ class LayerNorm(Module):
     Args:
         normalized_shape: The lengths of those dimensions.
         eps: Is added to the variance.
-        elementwise_affine: Whether a scale and a shift of each element are learned.
-        bias: Whether the shift is.
-        device: Where the parameters are; None for the CPU.
+        elementwise_affine: True if a scale and a shift of each element are learned.
+        bias: True if the shift is learned.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Source: torch/nn/modules/normalization.py.
@@ -74,8 +74,8 @@ class RMSNorm(Module):
     Args:
         normalized_shape: The lengths of those dimensions.
         eps: Is added to the mean square; the dtype's smallest step if not given.
-        elementwise_affine: Whether a scale of each element is learned.
-        device: Where the parameters are; None for the CPU.
+        elementwise_affine: True if a scale of each element is learned.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
     """
 
@@ -121,12 +121,12 @@ class GroupNorm(Module):
     """Normalizes each sample over groups of its channels.
 
     Args:
-        num_groups: How many groups.
+        num_groups: Number of groups.
         num_channels: Dimension 1 of the input.
         eps: Is added to the variance.
-        affine: Whether a scale and a shift of each channel are learned.
-        bias: Whether the shift is, if the scale is.
-        device: Where the parameters are; None for the CPU.
+        affine: True if a scale and a shift of each channel are learned.
+        bias: True if the shift is learned, if the scale is.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Raises:
@@ -180,10 +180,10 @@ class LocalResponseNorm(Module):
     """Divides by the values of neighboring channels at the same place.
 
     Args:
-        size: How many channels count.
-        alpha: How much they do.
+        size: Number of channels that count.
+        alpha: Weight of their mean square.
         beta: The exponent of what is divided by.
-        k: What is added to it.
+        k: Number that is added to the weighted mean square.
     """
 
     def __init__(

@@ -11,8 +11,8 @@ class Padding(Module):
     """Adds to the ends of the last dimensions.
 
     Args:
-        padding: How much: one number for all ends, or one for each, those of the last
-            dimension first. Negative numbers take away.
+        padding: Length to add: one number for all ends, or one for each, those of the
+            last dimension first. Negative numbers take away.
     """
 
     _num_dims: ClassVar[int]

@@ -16,7 +16,7 @@ class Parameter(Tensor):
 
     Args:
         data: The elements, shared and not copied; None for none.
-        requires_grad: Whether gradients are wanted.
+        requires_grad: True if gradients are wanted.
 
     Raises:
         RuntimeError: Gradients are wanted of other than floats.
@@ -56,7 +56,7 @@ class Buffer(Tensor):
 
     Args:
         data: The elements, shared and not copied; None for none.
-        persistent: Whether it is part of the ``state_dict``.
+        persistent: True if it is part of the ``state_dict``.
 
     Source: torch/nn/parameter.py.
     """

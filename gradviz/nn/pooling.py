@@ -14,10 +14,10 @@ class MaxPool(Module):
     Args:
         kernel_size: Of the neighborhood.
         stride: From one to the next; `kernel_size` if not given.
-        padding: How much is added to both ends of each dimension.
-        dilation: How far apart the elements of a neighborhood are.
-        return_indices: Whether to return where the largest were, too.
-        ceil_mode: Whether neighborhoods may reach over the end.
+        padding: Padding added to both ends of each dimension.
+        dilation: Distance between elements of a neighborhood.
+        return_indices: True if the indices of the largest are returned, too.
+        ceil_mode: True if neighborhoods may reach over the end.
     """
 
     _function: ClassVar[str]
@@ -121,10 +121,10 @@ class AvgPool2d(Module):
     Args:
         kernel_size: Of the neighborhood.
         stride: From one to the next; `kernel_size` if not given.
-        padding: How much is added to both ends of each dimension.
-        ceil_mode: Whether neighborhoods may reach over the end.
-        count_include_pad: Whether what is added counts.
-        divisor_override: By what to divide, instead of the number of elements.
+        padding: Padding added to both ends of each dimension.
+        ceil_mode: True if neighborhoods may reach over the end.
+        count_include_pad: True if the padding counts.
+        divisor_override: Divisor to use instead of the number of elements.
     """
 
     _function: ClassVar[str] = "avg_pool2d"
@@ -217,7 +217,7 @@ class AdaptiveMaxPool1d(AdaptivePool):
 
     Args:
         output_size: See `AdaptivePool`.
-        return_indices: Whether to return where the largest were, too.
+        return_indices: True if the indices of the largest are returned, too.
     """
 
     _function: ClassVar[str] = "adaptive_max_pool1d"

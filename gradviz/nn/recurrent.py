@@ -26,10 +26,10 @@ class Recurrent(Module):
         input_size: Length of an input vector.
         hidden_size: Length of the hidden state.
         num_layers: Number of layers, each of which takes the output of the one before.
-        bias: Whether there are biases.
-        batch_first: Whether the batch is the first dimension, or the sequence.
+        bias: True if there are biases.
+        batch_first: True if the batch is the first dimension, False if the sequence is.
         dropout: Probability of dropping elements between layers in training.
-        bidirectional: Whether each layer also runs backwards along the sequence.
+        bidirectional: True if each layer also runs backwards along the sequence.
         proj_size: LSTM only: length to which hidden states are projected; 0 for none.
         device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
@@ -121,7 +121,7 @@ class Recurrent(Module):
         Args:
             input: Shape ``(L, N, input_size)``, or packed: ``(sum, input_size)``.
             states: Each of shape ``(num_layers * directions, N, length)``.
-            sizes: How many sequences there are at each time, if packed.
+            sizes: Number of sequences at each time, if packed.
 
         Returns:
             All outputs of the last layer, and the last states of all cells.

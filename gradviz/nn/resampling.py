@@ -12,10 +12,10 @@ class Upsample(Module):
 
     Args:
         size: The size; None to take `scale_factor`.
-        scale_factor: By how much larger, for all dimensions or each.
-        mode: How what is between the elements is found: ``nearest``, ``linear`` and
-            the others of `gradviz.nn.functional.interpolate`.
-        align_corners: Whether elements at corners stay there.
+        scale_factor: Factor by which they become larger, for all dimensions or each.
+        mode: Method that finds what is between the elements: ``nearest``, ``linear``
+            and the others of `gradviz.nn.functional.interpolate`.
+        align_corners: True if elements at corners stay there.
         recompute_scale_factor: See `gradviz.nn.functional.interpolate`.
     """
 
@@ -62,7 +62,7 @@ class PixelShuffle(Module):
     """Channels become parts of larger images.
 
     Args:
-        upscale_factor: By how much larger.
+        upscale_factor: Factor by which images become larger.
     """
 
     def __init__(self, upscale_factor: int) -> None:
@@ -82,7 +82,7 @@ class PixelUnshuffle(Module):
     """Undoes `PixelShuffle`.
 
     Args:
-        downscale_factor: By how much smaller.
+        downscale_factor: Factor by which images become smaller.
     """
 
     def __init__(self, downscale_factor: int) -> None:
@@ -103,8 +103,8 @@ class Unfold(Module):
 
     Args:
         kernel_size: Of a neighborhood.
-        dilation: How far apart its elements are.
-        padding: How much is added to both ends of each dimension.
+        dilation: Distance between its elements.
+        padding: Number of elements that are added to both ends of each dimension.
         stride: From one neighborhood to the next.
     """
 
@@ -137,8 +137,8 @@ class Fold(Module):
     Args:
         output_size: Of the images.
         kernel_size: Of a neighborhood.
-        dilation: How far apart its elements are.
-        padding: How much was added to both ends of each dimension.
+        dilation: Distance between its elements.
+        padding: Number of elements that were added to both ends of each dimension.
         stride: From one neighborhood to the next.
     """
 
@@ -180,7 +180,7 @@ class ChannelShuffle(Module):
     """Mixes channels: one of each group in turn.
 
     Args:
-        groups: How many there are.
+        groups: Number of groups.
     """
 
     def __init__(self, groups: int) -> None:

@@ -105,9 +105,9 @@ class Stateful(Members):
 
         Args:
             destination: The dict to put them into, a new one if None.
-            prefix: What their names begin with.
-            keep_vars: Whether they stay part of the graph. They share their memory
-                with the module in any case.
+            prefix: Prefix of their names.
+            keep_vars: True if they stay part of the graph. They share their memory with
+                the module in any case.
         """
         state: dict[str, Any] = OrderedDict() if destination is None else destination
         for before in self._state_dict_pre_hooks:
@@ -132,8 +132,8 @@ class Stateful(Members):
 
         Args:
             state_dict: Tensors by their names.
-            strict: Whether its names must be exactly those of this module.
-            assign: Whether the module takes the tensors of the dict for its own,
+            strict: True if its names must be exactly those of this module.
+            assign: True if the module takes the tensors of the dict for its own,
                 instead of copying their elements; make optimizers afterwards.
 
         Its values may be anything that NumPy can read: arrays, tensors of other

@@ -24,7 +24,7 @@ class TransformerEncoder(Module):
 
     Args:
         encoder_layer: The layer.
-        num_layers: How many copies.
+        num_layers: Number of copies.
         norm: Normalizes at the end.
         enable_nested_tensor: Accepted; changes nothing.
         mask_check: Accepted; changes nothing.
@@ -65,7 +65,7 @@ class TransformerDecoder(Module):
 
     Args:
         decoder_layer: The layer.
-        num_layers: How many copies.
+        num_layers: Number of copies.
         norm: Normalizes at the end.
     """
 
@@ -115,8 +115,8 @@ class Transformer(Module):
     The arguments besides these are those of `TransformerEncoderLayer`.
 
     Args:
-        num_encoder_layers: How many layers the encoder has.
-        num_decoder_layers: How many the decoder has.
+        num_encoder_layers: Number of layers of the encoder.
+        num_decoder_layers: Number of layers of the decoder.
         custom_encoder: Takes the encoder's place.
         custom_decoder: Takes the decoder's place.
     """

@@ -24,13 +24,14 @@ class TransformerEncoderLayer(Module):
         d_model: Length of a vector.
         nhead: Number of heads.
         dim_feedforward: Length of a vector between the two linear layers.
-        dropout: How likely elements are left out, when training.
+        dropout: Probability that an element is left out, when training.
         activation: Between the linear layers: ``relu``, ``gelu``, or a function.
         layer_norm_eps: See `LayerNorm`.
-        batch_first: Whether the batch is the first dimension, or the sequence.
-        norm_first: Whether each part normalizes what it takes, or what it returns.
-        bias: Whether there are biases.
-        device: Where the parameters are; None for the CPU.
+        batch_first: True if the batch is the first dimension, False if the sequence is.
+        norm_first: True if each part normalizes what it takes, False if what it
+            returns.
+        bias: True if there are biases.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Source: torch/nn/modules/transformer.py.

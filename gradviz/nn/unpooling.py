@@ -15,7 +15,7 @@ class MaxUnpool1d(Module):
     Args:
         kernel_size: Of the neighborhoods of the layer to undo.
         stride: From one to the next there; `kernel_size` if not given.
-        padding: How much was added there to both ends of each dimension.
+        padding: Length added there to both ends of each dimension.
 
     Source: torch/nn/modules/pooling.py.
     """
@@ -42,7 +42,7 @@ class MaxUnpool1d(Module):
 
         Args:
             input: Largest elements, shape ``(N, C, ...)`` or ``(C, ...)``.
-            indices: Where it was, as the pooling returned it.
+            indices: Index of each of them, as the pooling returned it.
             output_size: Of the result, where several are possible.
         """
         function = getattr(F, f"max_unpool{self._num_dims}d")

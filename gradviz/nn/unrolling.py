@@ -37,7 +37,7 @@ def run_packed(
         advance: The cell.
         inputs: Packed.
         state: The first, of all sequences.
-        sizes: How many sequences there are at each time.
+        sizes: Number of sequences at each time.
 
     Returns:
         All outputs, packed, and the last state of each sequence.

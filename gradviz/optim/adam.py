@@ -17,13 +17,14 @@ class Adam(Optimizer):
 
     Args:
         params: See `Optimizer`.
-        lr: How far to go.
-        betas: How much of the mean, and of the mean square, is kept at each step.
+        lr: Learning rate.
+        betas: Fractions of the mean, and of the mean square, that are kept at each
+            step.
         eps: Is added to the spread.
-        weight_decay: How much of the parameter is added to its gradient.
-        amsgrad: Whether the largest spread so far counts (Reddi et al., 2018).
-        maximize: Whether to go up instead of down.
-        decoupled_weight_decay: Whether the parameter decays apart from its gradient.
+        weight_decay: Fraction of the parameter that is added to its gradient.
+        amsgrad: True if the largest spread so far counts (Reddi et al., 2018).
+        maximize: True if steps go up instead of down.
+        decoupled_weight_decay: True if the parameter decays apart from its gradient.
         **implementation: See `Implementation`.
 
     Raises:

@@ -21,11 +21,11 @@ class Adamax(Optimizer):
 
     Args:
         params: See `Optimizer`.
-        lr: How far to go.
-        betas: How much of the mean, and of the largest, is kept at each step.
+        lr: Learning rate: the size of a step.
+        betas: Parts of the mean, and of the largest, that are kept at each step.
         eps: Is added to the size of gradients.
-        weight_decay: How much of the parameter is added to its gradient.
-        maximize: Whether to go up instead of down.
+        weight_decay: Part of the parameter that is added to its gradient.
+        maximize: True if steps go up instead of down.
         foreach: Makes no difference; see `Implementation`.
         differentiable: Must be False; see `Implementation`.
         capturable: Makes no difference; see `Implementation`.
@@ -84,13 +84,13 @@ class NAdam(Optimizer):
 
     Args:
         params: See `Optimizer`.
-        lr: How far to go.
-        betas: How much of the mean, and of the mean square, is kept at each step.
+        lr: Learning rate: the size of a step.
+        betas: Parts of the mean, and of the mean square, that are kept at each step.
         eps: Is added to the spread.
-        weight_decay: How much of the parameter is added to its gradient.
-        momentum_decay: How fast momentum reaches its full strength.
-        decoupled_weight_decay: Whether the parameter decays apart from its gradient.
-        maximize: Whether to go up instead of down.
+        weight_decay: Part of the parameter that is added to its gradient.
+        momentum_decay: Speed at which momentum reaches its full strength.
+        decoupled_weight_decay: True if the parameter decays apart from its gradient.
+        maximize: True if steps go up instead of down.
         **implementation: See `Implementation`.
 
     Raises:
@@ -150,12 +150,12 @@ class RAdam(Optimizer):
 
     Args:
         params: See `Optimizer`.
-        lr: How far to go.
-        betas: How much of the mean, and of the mean square, is kept at each step.
+        lr: Learning rate: the size of a step.
+        betas: Parts of the mean, and of the mean square, that are kept at each step.
         eps: Is added to the spread.
-        weight_decay: How much of the parameter is added to its gradient.
-        decoupled_weight_decay: Whether the parameter decays apart from its gradient.
-        maximize: Whether to go up instead of down.
+        weight_decay: Part of the parameter that is added to its gradient.
+        decoupled_weight_decay: True if the parameter decays apart from its gradient.
+        maximize: True if steps go up instead of down.
         **implementation: See `Implementation`.
 
     Raises:

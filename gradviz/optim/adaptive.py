@@ -16,13 +16,13 @@ class RMSprop(Optimizer):
 
     Args:
         params: See `Optimizer`.
-        lr: How far to go.
-        alpha: How much of the mean square is kept at each step.
+        lr: Step size.
+        alpha: Part of the mean square that is kept at each step.
         eps: Is added to its root.
-        weight_decay: How much of the parameter is added to its gradient.
-        momentum: How much of the direction is kept from one step to the next.
-        centered: Whether the mean is subtracted from the gradients.
-        maximize: Whether to go up instead of down.
+        weight_decay: Part of the parameter that is added to its gradient.
+        momentum: Part of the direction that is kept from one step to the next.
+        centered: True if the mean is subtracted from the gradients.
+        maximize: True if steps go up instead of down.
         foreach: Makes no difference; see `Implementation`.
         differentiable: Must be False; see `Implementation`.
         capturable: Makes no difference; see `Implementation`.
@@ -94,12 +94,12 @@ class Adagrad(Optimizer):
 
     Args:
         params: See `Optimizer`.
-        lr: How far to go.
-        lr_decay: How fast steps become shorter besides.
-        weight_decay: How much of the parameter is added to its gradient.
-        initial_accumulator_value: What the sum begins with.
+        lr: Step size.
+        lr_decay: Rate at which steps become shorter besides.
+        weight_decay: Part of the parameter that is added to its gradient.
+        initial_accumulator_value: Initial value of the sum.
         eps: Is added to its root.
-        maximize: Whether to go up instead of down.
+        maximize: True if steps go up instead of down.
         foreach: Makes no difference; see `Implementation`.
         differentiable: Must be False; see `Implementation`.
         fused: Makes no difference; see `Implementation`.
@@ -163,11 +163,11 @@ class Adadelta(Optimizer):
 
     Args:
         params: See `Optimizer`.
-        lr: How far to go.
-        rho: How much of the mean squares is kept at each step.
+        lr: Step size.
+        rho: Part of the mean squares that is kept at each step.
         eps: Is added to them.
-        weight_decay: How much of the parameter is added to its gradient.
-        maximize: Whether to go up instead of down.
+        weight_decay: Part of the parameter that is added to its gradient.
+        maximize: True if steps go up instead of down.
         foreach: Makes no difference; see `Implementation`.
         differentiable: Must be False; see `Implementation`.
         capturable: Makes no difference; see `Implementation`.

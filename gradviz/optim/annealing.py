@@ -11,8 +11,8 @@ class CosineAnnealingLR(LRScheduler):
 
     Args:
         optimizer: See `LRScheduler`.
-        T_max: After how many steps it is down.
-        eta_min: How far down.
+        T_max: Number of steps after which it is down.
+        eta_min: Lowest learning rate.
         last_epoch: See `LRScheduler`.
     """
 
@@ -60,14 +60,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     Args:
         optimizer: See `LRScheduler`.
-        T_0: After how many steps it starts again for the first time.
-        T_mult: How much longer each time is than the one before.
-        eta_min: How far down.
+        T_0: Number of steps after which it starts again for the first time.
+        T_mult: Factor by which each time is longer than the one before.
+        eta_min: Lowest learning rate.
         last_epoch: See `LRScheduler`.
 
     Attributes:
-        T_i: How many steps this time has.
-        T_cur: How many of those have been made.
+        T_i: Number of steps of this time.
+        T_cur: Number of those steps that have been made.
 
     Raises:
         ValueError: An argument is out of range.

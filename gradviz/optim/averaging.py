@@ -14,12 +14,12 @@ class ASGD(Optimizer):
 
     Args:
         params: See `Optimizer`.
-        lr: How far to go.
-        lambd: How fast parameters decay, and steps become shorter.
+        lr: Learning rate.
+        lambd: Rate at which parameters decay, and steps become shorter.
         alpha: The power with which steps become shorter.
-        t0: From which step on the mean is taken.
-        weight_decay: How much of the parameter is added to its gradient.
-        maximize: Whether to go up instead of down.
+        t0: Step from which on the mean is taken.
+        weight_decay: Share of the parameter that is added to its gradient.
+        maximize: True if steps go up instead of down.
         foreach: Makes no difference; see `Implementation`.
         differentiable: Must be False; see `Implementation`.
         capturable: Makes no difference; see `Implementation`.

@@ -16,7 +16,7 @@ class Cycle(LRScheduler):
     """Base of the schedulers that may also change momentum.
 
     Attributes:
-        cycle_momentum: Whether they do.
+        cycle_momentum: True if they change momentum, too.
     """
 
     cycle_momentum: bool
@@ -62,17 +62,17 @@ class OneCycleLR(Cycle):
     Args:
         optimizer: See `LRScheduler`.
         max_lr: The highest rate, for all groups or each.
-        total_steps: How many steps there are...
-        epochs: ...or how many epochs...
-        steps_per_epoch: ...of how many steps.
-        pct_start: Which part of them goes up.
-        anneal_strategy: Along what: ``cos`` or ``linear``.
-        cycle_momentum: Whether momentum goes down and up meanwhile.
+        total_steps: Number of steps...
+        epochs: ...or number of epochs...
+        steps_per_epoch: ...and number of steps in each.
+        pct_start: Part of them that goes up.
+        anneal_strategy: Shape of the curve: ``cos`` or ``linear``.
+        cycle_momentum: True if momentum goes down and up meanwhile.
         base_momentum: The lowest momentum.
         max_momentum: The highest.
-        div_factor: How much lower than the highest the first rate is.
-        final_div_factor: How much lower than the first the last rate is.
-        three_phase: Whether to go down as fast as up, and then to the last rate.
+        div_factor: Factor by which the first rate is lower than the highest.
+        final_div_factor: Factor by which the last rate is lower than the first.
+        three_phase: True if it goes down as fast as up, and then to the last rate.
         last_epoch: See `LRScheduler`.
 
     Raises:
@@ -164,14 +164,14 @@ class CyclicLR(Cycle):
         optimizer: See `LRScheduler`.
         base_lr: The lowest rate, for all groups or each.
         max_lr: The highest.
-        step_size_up: How many steps up.
-        step_size_down: How many down; as many if not given.
-        mode: How the height changes: ``triangular`` (not), ``triangular2`` (half as
-            high each time), or ``exp_range`` (times `gamma` at each step).
+        step_size_up: Number of steps up.
+        step_size_down: Number of steps down; as many if not given.
+        mode: Change of the height: ``triangular`` (none), ``triangular2`` (half as high
+            each time), or ``exp_range`` (times `gamma` at each step).
         gamma: See `mode`.
         scale_fn: Any other change: takes what `scale_mode` says.
-        scale_mode: What `scale_fn` takes: the ``cycle`` or the ``iterations``.
-        cycle_momentum: Whether momentum goes down and up meanwhile.
+        scale_mode: Argument of `scale_fn`: the ``cycle`` or the ``iterations``.
+        cycle_momentum: True if momentum goes down and up meanwhile.
         base_momentum: The lowest momentum.
         max_momentum: The highest.
         last_epoch: See `LRScheduler`.

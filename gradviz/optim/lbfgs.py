@@ -22,7 +22,7 @@ class _Memory(NamedTuple):
     """Past steps.
 
     Attributes:
-        grads: By how much the gradient changed, step by step.
+        grads: Changes of the gradient, step by step.
         steps: The steps themselves.
         inverses: One over the product of the two.
     """
@@ -61,12 +61,13 @@ class LBFGS(Optimizer):
 
     Args:
         params: See `Optimizer`.
-        lr: How far to go, in lengths of the direction.
-        max_iter: How many steps at once.
-        max_eval: How often to compute the loss at most; 5/4 of that if not given.
+        lr: Learning rate: the length of a step, in lengths of the direction.
+        max_iter: Maximum number of steps at once.
+        max_eval: Maximum number of times to compute the loss; 5/4 of `max_iter` if not
+            given.
         tolerance_grad: No gradient larger than this: done.
         tolerance_change: No change larger than this: done.
-        history_size: How many past steps to remember.
+        history_size: Number of past steps to remember.
         line_search_fn: ``strong_wolfe``, or None to go as far as `lr` says.
 
     Raises:
@@ -112,7 +113,7 @@ class LBFGS(Optimizer):
                 returns the loss; called many times.
 
         Returns:
-            What `closure` returned the first time.
+            The result of the first call of `closure`.
 
         Raises:
             TypeError: There is no closure.

@@ -43,13 +43,13 @@ class _Line:
     """The line, with the conditions at its start.
 
     Args:
-        evaluate: What is searched.
+        evaluate: Function to search.
         direction: Of the line.
-        start: Where it starts.
-        max_evaluations: How often to evaluate after the first time.
+        start: Point at which it starts.
+        max_evaluations: Most evaluations after the first one.
 
     Attributes:
-        num_evaluations: How often it was.
+        num_evaluations: Number of evaluations so far.
     """
 
     def __init__(
@@ -94,10 +94,10 @@ def strong_wolfe(
 
     Args:
         evaluate: Computes the loss and its gradient at a distance.
-        distance: Which to try first.
+        distance: First distance to try.
         direction: Of the line.
-        start: Where it starts.
-        max_evaluations: How often to go on after the first try.
+        start: Point at which it starts.
+        max_evaluations: Most tries after the first one.
         tolerance: Shorter steps are no progress.
 
     Returns:

@@ -117,8 +117,8 @@ class StepLR(Multiplied):
 
     Args:
         optimizer: See `LRScheduler`.
-        step_size: How many steps.
-        gamma: By what to multiply.
+        step_size: Number of steps.
+        gamma: Factor to multiply by.
         last_epoch: See `LRScheduler`.
     """
 
@@ -149,7 +149,7 @@ class MultiStepLR(Multiplied):
     Args:
         optimizer: See `LRScheduler`.
         milestones: The numbers of these steps.
-        gamma: By what to multiply.
+        gamma: Factor to multiply by.
         last_epoch: See `LRScheduler`.
     """
 
@@ -179,7 +179,7 @@ class ExponentialLR(Multiplied):
 
     Args:
         optimizer: See `LRScheduler`.
-        gamma: By what to multiply.
+        gamma: Factor to multiply by.
         last_epoch: See `LRScheduler`.
     """
 
@@ -203,8 +203,8 @@ class ConstantLR(Multiplied):
 
     Args:
         optimizer: See `LRScheduler`.
-        factor: By what to multiply.
-        total_iters: How many steps.
+        factor: Factor to multiply by.
+        total_iters: Number of these steps.
         last_epoch: See `LRScheduler`.
 
     Raises:
@@ -244,7 +244,7 @@ class LinearLR(Multiplied):
         optimizer: See `LRScheduler`.
         start_factor: The first.
         end_factor: The last.
-        total_iters: How many steps between them.
+        total_iters: Number of steps between them.
         last_epoch: See `LRScheduler`.
 
     Raises:
@@ -295,7 +295,7 @@ class PolynomialLR(Multiplied):
 
     Args:
         optimizer: See `LRScheduler`.
-        total_iters: In how many steps.
+        total_iters: Number of steps down to 0.
         power: Of the polynomial.
         last_epoch: See `LRScheduler`.
     """

@@ -92,7 +92,7 @@ class Optimizer:
 
     Attributes:
         param_groups: The groups; options may be changed at any time.
-        state: What is kept of each parameter from one step to the next.
+        state: Values kept of each parameter from one step to the next.
         defaults: See above.
 
     Raises:
@@ -222,7 +222,7 @@ class Optimizer:
             closure: Computes the gradients anew and returns the loss; called first.
 
         Returns:
-            What `closure` returned.
+            The result of `closure`.
         """
         arguments: tuple[tuple[Any, ...], dict[str, Any]] = ((closure,), {})
         for hook in self._pre_hooks:

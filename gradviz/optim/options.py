@@ -27,8 +27,8 @@ def all_options(
 
     Args:
         kind: Of optimizer.
-        known: Which it has.
-        implementation: Which are given.
+        known: Options that it has.
+        implementation: Options that are given.
 
     Raises:
         TypeError: One is given that there is not.

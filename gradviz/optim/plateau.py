@@ -12,12 +12,13 @@ class ReduceLROnPlateau(LRScheduler):
 
     Args:
         optimizer: Optimizer whose rates are set.
-        mode: Whether less is better (``min``) or more (``max``).
-        factor: By what to multiply.
-        patience: How many steps without progress are tolerated.
-        threshold: What counts as progress.
-        threshold_mode: Whether that is a part of the best so far (``rel``) or ``abs``.
-        cooldown: How many steps after a reduction do not count.
+        mode: Direction that is better: less (``min``) or more (``max``).
+        factor: Number to multiply by.
+        patience: Number of steps without progress that are tolerated.
+        threshold: Least change that counts as progress.
+        threshold_mode: Kind of `threshold`: a part of the best so far (``rel``) or
+            absolute (``abs``).
+        cooldown: Number of steps after a reduction that do not count.
         min_lr: The least rate, for all groups or each.
         eps: Smaller changes of the rate are not made.
 

@@ -12,7 +12,7 @@ class LRScheduler:
 
     Args:
         optimizer: Optimizer whose rates are set.
-        last_epoch: How many steps have been made, -1 for none.
+        last_epoch: Number of steps that have been made, -1 for none.
 
     Attributes:
         optimizer: See above.

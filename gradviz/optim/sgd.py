@@ -14,12 +14,12 @@ class SGD(Optimizer):
 
     Args:
         params: See `Optimizer`.
-        lr: How far to go.
-        momentum: How much of the direction is kept from one step to the next.
-        dampening: How much less the gradient counts in it.
-        weight_decay: How much of the parameter is added to its gradient.
-        nesterov: Whether to look ahead along the direction.
-        maximize: Whether to go up instead of down.
+        lr: Learning rate: the length of a step.
+        momentum: Fraction of the direction that is kept from one step to the next.
+        dampening: Fraction by which the gradient counts less in it.
+        weight_decay: Fraction of the parameter that is added to its gradient.
+        nesterov: True if it looks ahead along the direction.
+        maximize: True if it goes up instead of down.
         **implementation: See `Implementation`.
 
     Raises:

@@ -18,9 +18,9 @@ class Rprop(Optimizer):
     Args:
         params: See `Optimizer`.
         lr: The first step.
-        etas: By what a step is multiplied when the sign changes, and when it does not.
+        etas: Factors of a step when the sign changes, and when it does not.
         step_sizes: The shortest and the longest step.
-        maximize: Whether to go up instead of down.
+        maximize: True if steps go up instead of down.
         **implementation: See `Implementation`.
 
     Raises:

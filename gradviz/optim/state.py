@@ -38,8 +38,8 @@ def loaded(
 
     Args:
         groups: Those of the optimizer.
-        state_dict: What it or another one kept.
-        same_shapes: Whether all tensors of a state have the parameter's shape.
+        state_dict: State that it or another optimizer kept.
+        same_shapes: True if all tensors of a state have the parameter's shape.
 
     Raises:
         ValueError: Its groups, or the shapes in it, are others. Nothing has changed.

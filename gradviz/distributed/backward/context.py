@@ -21,8 +21,8 @@ class SentGradients(NamedTuple):
 
     Attributes:
         answer: Done when they have been dealt with.
-        is_awaited: Whether the pass waits for that; see Note [Who waits for whom].
-        late_ns: From when on, by the seam's clock, they should have come.
+        is_awaited: True if the pass waits for that; see Note [Who waits for whom].
+        late_ns: Time, by the seam's clock, from which on they should have come.
     """
 
     answer: Future[Any]
@@ -149,7 +149,7 @@ class DistAutogradContext:
         """Release a pass that has ended.
 
         Returns:
-            Whether it was still there.
+            True if it was still there.
         """
         with self._mutex:
             if self._graph_task is not graph_task:

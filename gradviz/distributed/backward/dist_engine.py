@@ -84,10 +84,10 @@ class DistEngine:
         """Run a backward pass from here, through all workers, and wait for it (D9).
 
         Args:
-            context_id: In which context; its gradients are added up there.
+            context_id: Id of the context; its gradients are added up there.
             roots: Tensors of one element.
             retain_graph: Keep what the graph has saved, for another pass.
-            timeout: How many seconds it may take; None is forever.
+            timeout: Most seconds that it may take; None is forever.
 
         Raises:
             RuntimeError: There is no such context; a root cannot be one; a pass is
@@ -126,10 +126,10 @@ class DistEngine:
         """Go on with a pass at a send, with the gradients that have come (D8).
 
         Args:
-            context: In which context.
-            send: Whose gradients they are.
+            context: Context of the pass.
+            send: Send whose gradients they are.
             gradients: One for each tensor that was sent.
-            pass_id: Which pass; see Note [Pass ids].
+            pass_id: Id of the pass; see Note [Pass ids].
             retain_graph: Keep what the graph has saved.
 
         Returns:

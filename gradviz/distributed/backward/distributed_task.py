@@ -88,15 +88,15 @@ class DistGraphTask(GraphTask):
     Args:
         sync: The seam.
         pass_id: The pass, the same on all workers.
-        keep_graph: Whether saved tensors survive it.
-        shared_queue: Where work for the CPU goes that a device's thread makes ready.
-        probe: Who listens.
+        keep_graph: True if saved tensors survive it.
+        shared_queue: Queue for CPU work that a device's thread makes ready.
+        probe: The listener.
 
     Attributes:
         pass_id: As given.
-        outcome: How it ends on this worker. Constant.
+        outcome: Its ending on this worker. Constant.
         result: Done when it is over beyond, too, and cleaned up after.
-        begun_by: What was sent that got its gradients first; None at the root.
+        begun_by: Send that got its gradients first; None at the root.
         received: The messages whose gradients have come. Guarded by `mutex`.
 
     Source: torch/csrc/distributed/autograd/engine/dist_engine.cpp (D1, D3, D6).

@@ -27,10 +27,10 @@ class DistExecution:
     Args:
         engine: The local one, whose devices and rules are used.
         launch: Runs a job on another thread.
-        worker: Whose the thread of the queue is.
+        worker: Worker that has the thread of the queue.
 
     Attributes:
-        queue: Where a device's thread puts what it makes ready for the CPU.
+        queue: Queue for what a device's thread makes ready for the CPU.
 
     Source: torch/csrc/distributed/autograd/engine/dist_engine.cpp (D1, D6).
     """

@@ -20,9 +20,9 @@ def accumulated(
     added in place.
 
     Args:
-        leaf: Whose gradient it is.
-        stored: What there is, None for nothing.
-        gradients: Where the new one is: the only list that has it, if it may be kept.
+        leaf: Leaf that the gradient belongs to.
+        stored: Stored gradient, None for nothing.
+        gradients: Buffer of the new one: the only list that has it, if it may be kept.
         input_nr: Its place there.
 
     Source: torch/csrc/autograd/functions/accumulate_grad.h, accumulateGrad (E).

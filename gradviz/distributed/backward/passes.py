@@ -22,7 +22,7 @@ class DistPasses:
 
     Args:
         engine: The local one, whose devices and rules are used.
-        execution: What runs their nodes.
+        execution: Execution that runs their nodes.
         worker: The rank.
         others: The other workers.
 

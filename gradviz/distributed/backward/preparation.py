@@ -70,11 +70,11 @@ def prepare(
 
     Args:
         graph_task: The pass, to be filled in.
-        context: Where it runs.
+        context: Context in which it runs.
         begin: The root of the pass; on other workers the send that was fed first.
 
     Returns:
-        What the walk found.
+        The result of the walk.
 
     Raises:
         RuntimeError: The graph ends in something that is not a leaf and came from no

@@ -36,7 +36,7 @@ class DistWatchdog:
         """Wait for a pass, and report its waits from time to time.
 
         Returns:
-            Whether it has ended within `timeout` seconds; None is forever.
+            True if it has ended within `timeout` seconds; None is forever.
 
         Raises:
             RuntimeError: Gradients, or an answer to them, were under way from one look

@@ -60,7 +60,7 @@ class DistAutograd:
 
     Attributes:
         container: The contexts.
-        dist_engine: What runs backward passes.
+        dist_engine: Engine that runs backward passes.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class DistAutograd:
         """Make a message part of the graph before it leaves (D12).
 
         Args:
-            dst: To whom.
+            dst: Rank of the receiver.
             tensors: Those that it has.
-            function: What is called, or has been; for people.
+            function: Name of the function that is called, or has been; for people.
             is_forced: Say in which context it was made even if no tensor needs a
                 gradient: the answer may.
 
@@ -122,7 +122,7 @@ class DistAutograd:
         gradients that flow there find no send, and the backward fails.
 
         Raises:
-            PeerDownError: Who made the context is gone.
+            PeerDownError: The worker that made the context is gone.
             ValueError: There is no such worker.
         """
         owner = worker_of(metadata.context_id)

@@ -101,7 +101,7 @@ def worker_began(
     """Report a worker that has met the others, and its clock's offsets.
 
     Args:
-        name: What it is called.
+        name: Name of the worker.
         transport: Its way to the others, which are asked for their clocks again and
             again, as long as somebody listens.
         launch: Runs a job on another thread.

@@ -28,8 +28,8 @@ class RRef:
 
     Args:
         home: The worker where the reference is.
-        owner_rank: Where the value is.
-        number: What the owner keeps it as.
+        owner_rank: Rank of the owner.
+        number: Number under which the owner keeps the value.
         fork: The id of this reference.
         created: Done when the owner has the value; None if that is not known here.
 

@@ -43,8 +43,8 @@ def run_actors(
 
     Args:
         fn: At the top level of a module.
-        num_workers: How many.
-        args: What it is given besides: what JSON knows.
+        num_workers: Number of actors.
+        args: Further arguments of `fn`: values that JSON knows.
         folder: As for `open_boxes`.
 
     Raises:
@@ -89,8 +89,8 @@ def start_actors(
     Args:
         fn: At the top level of a module, as for `gradviz.distributed.spawn`.
         boxes: From `open_boxes`. Their processes end when nobody has them any more.
-        args: What it is given besides: what JSON knows.
-        folder: What `open_boxes` was given.
+        args: Further arguments of `fn`: values that JSON knows.
+        folder: Folder that `open_boxes` was given.
 
     Returns:
         For each worker from 1 a reference of Ray's to how it has failed: an empty text

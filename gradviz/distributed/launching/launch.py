@@ -49,13 +49,13 @@ def spawn(
         fn: At the top level of a module. That of the program is imported anew as
             ``__mp_main__``, so what only the program should do stands under
             ``if __name__ == "__main__":``.
-        nprocs: How many.
-        args: What it is given besides: what JSON knows.
+        nprocs: Number of processes.
+        args: Further arguments of `fn`: values that JSON knows.
         transport: ``inproc`` for threads of this process, to try something out; ``ray``
             for actors on the nodes of a Ray cluster, that of ``RAY_ADDRESS`` or one
             that is started here.
-        folder: What goes to the nodes of Ray, with the program in it; None for the
-            folder of the program. Each worker starts in its copy.
+        folder: Folder that goes to the nodes of Ray, with the program in it; None for
+            the folder of the program. Each worker starts in its copy.
 
     Raises:
         WorkerFailedError: One did not end well; the first that did not.

@@ -57,7 +57,7 @@ def run_workers(
 
     Args:
         commands: By rank.
-        variables: What the environment of each says besides.
+        variables: Further variables in the environment of each.
         signals: Those that this process gets meanwhile. The first is handed on to the
             workers, which may take a while to end then; at the second they are killed.
 

@@ -26,7 +26,7 @@ class WorkerFailedError(RpcError):
     """A worker did not end well.
 
     Attributes:
-        rank: Which worker.
+        rank: Rank of the worker.
         exit_code: That of its process, as a shell has it: 128 and the number of the
             signal that killed it. That of a thread is 1.
     """

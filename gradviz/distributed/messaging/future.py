@@ -53,7 +53,7 @@ class Future(Generic[T]):
 
         Raises:
             RuntimeError: It is not.
-            BaseException: What came instead of a value.
+            BaseException: An error that came instead of a value.
         """
         if not self.done():
             raise RuntimeError("the future has no value yet: wait for it")
@@ -66,11 +66,11 @@ class Future(Generic[T]):
         """The answer, once it is there.
 
         Args:
-            timeout: How many seconds to wait at most; None is forever.
+            timeout: Number of seconds to wait at most; None is forever.
 
         Raises:
             TimeoutError: It did not come in time; it may still come later.
-            BaseException: What came instead of a value.
+            BaseException: An error that came instead of a value.
         """
         if not self.settled(timeout):
             raise TimeoutError(f"no answer within {timeout:g} s")

@@ -27,7 +27,7 @@ class Ids:
 
     Args:
         worker: Its rank.
-        first: Where the counter begins.
+        first: Number at which the counter begins.
 
     Raises:
         ValueError: There can be no such worker.

@@ -107,9 +107,10 @@ class PropagateGradients(Message, frozen=True):
     """Go on with a backward pass, with these gradients, which are the arrays.
 
     Attributes:
-        context_id: In which context.
-        message_id: Of which message they are the gradients.
-        pass_id: Which pass: its root's worker and how many that one has begun before.
+        context_id: Id of the context.
+        message_id: Id of the message whose gradients they are.
+        pass_id: Id of the pass: its root's worker and the number of passes that this
+            one has begun before.
         retain_graph: Keep what the graph has saved.
     """
 

@@ -16,7 +16,8 @@ def register(function: F, name: str | None = None) -> F:
 
     Args:
         function: Or a class; at the top level of a module, the same on all workers.
-        name: What messages call it; the names of its module and its own, if None.
+        name: Name that messages call it by; the names of its module and its own, if
+            None.
 
     Raises:
         ValueError: Another function has that name.

@@ -11,7 +11,7 @@ class Timer:
     """A call to make at a time, unless it is canceled.
 
     Attributes:
-        call: What; None once it was canceled.
+        call: Function to call; None once it was canceled.
     """
 
     __slots__ = ("call",)

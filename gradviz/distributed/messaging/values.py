@@ -147,8 +147,8 @@ class Unpacker:
     """Turns forms into values again.
 
     Args:
-        arrays: What came beside them; copied where it cannot be written to, for what
-            was received belongs to who received it.
+        arrays: Arrays that came beside them; copied where they cannot be written to,
+            for what was received belongs to who received it.
         unpack_other: Makes a value of a form that `Packer.pack_other` has made.
 
     Attributes:

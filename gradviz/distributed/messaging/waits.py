@@ -14,8 +14,8 @@ class Waits(NamedTuple):
         unanswered: The messages to whose senders it has given gradients, for senders
             that have not answered.
         awaited: Those of them whose answers it waits for.
-        has_begun: Whether the pass has started here at all.
-        has_ended: Whether it is over here.
+        has_begun: True if the pass has started here at all.
+        has_ended: True if it is over here.
     """
 
     unfed: Mapping[int, str]

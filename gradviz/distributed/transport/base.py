@@ -70,7 +70,7 @@ class Transport(abc.ABC):
 
     Args:
         rank: This worker.
-        world_size: How many there are.
+        world_size: Number of workers.
         sync: The seam.
         heartbeat_seconds: See Note [Heartbeats]; None for a transport on which nobody
             can be silent.
@@ -78,7 +78,7 @@ class Transport(abc.ABC):
     Attributes:
         rank: As given, like the others.
         timers: For deadlines.
-        patience_seconds: How long a worker may give no sign of life. None: three
+        patience_seconds: Time for which a worker may give no sign of life. None: three
             heartbeats, or `RUNNING_PATIENCE_SECONDS` if it seems to run. Set before
             `begin_heartbeats`.
     """
@@ -133,9 +133,9 @@ class Transport(abc.ABC):
 
         Args:
             dst: Its rank.
-            meta: What JSON knows.
+            meta: Values that JSON knows.
             arrays: See Note [The contract of a transport].
-            timeout: How many seconds the answer may take; None is forever.
+            timeout: Maximum time until the answer, in seconds; None is forever.
 
         Raises:
             ValueError: There is no such worker.
@@ -181,7 +181,7 @@ class Transport(abc.ABC):
         """Give up a peer and fail its pending answers. The first reason counts.
 
         Returns:
-            Whether it was not known before.
+            True if the peer was not known to be down before.
         """
         with self._mutex:
             if peer in self._down:

@@ -77,14 +77,14 @@ class FaultyTransport(Transport):
 
     Args:
         inner: The way that its messages go.
-        faults: What goes wrong; may be changed at any time.
+        faults: Faults that happen; may be changed at any time.
         seed: The same seed, messages and schedule have the same faults.
-        die: What `Faults.kill_at` does; closes `inner`, if it is None.
+        die: Action at `Faults.kill_at`; closes `inner`, if it is None.
         heartbeat_seconds: See Note [Heartbeats]; faults happen to them, too.
 
     Attributes:
         faults: As given.
-        num_sent: How many messages faults might have happened to.
+        num_sent: Number of messages that faults might have happened to.
     """
 
     def __init__(

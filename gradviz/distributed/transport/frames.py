@@ -60,8 +60,8 @@ class Hello(WireFrame, frozen=True):
     """The first frame of either side: its identity.
 
     Attributes:
-        rank: Which worker.
-        world_size: How many it takes there to be.
+        rank: Rank of the worker.
+        world_size: Number of workers that it expects.
         pid: Its process; 0 if it does not say.
     """
 
@@ -160,10 +160,10 @@ def read_frame(
 
     Args:
         fill: Fills a piece of memory with what comes next.
-        number: How many came before it.
+        number: Number of frames that came before it.
 
     Raises:
-        FrameError: What comes is no frame.
+        FrameError: The next data is no frame.
         Exception: Whatever `fill` raises.
     """
     prefix = bytearray(PREFIX.size)

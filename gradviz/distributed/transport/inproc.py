@@ -39,7 +39,7 @@ class InprocTransport(ReceivingTransport):
 
     Args:
         rank: This worker.
-        world_size: How many there are.
+        world_size: Number of workers.
         sync: The seam.
         network: All of them.
     """

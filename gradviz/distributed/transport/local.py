@@ -49,7 +49,7 @@ class LocalTransport(FramedTransport):
 
     Args:
         rank: This worker.
-        rendezvous: Where all of them are found.
+        rendezvous: Rendezvous at which all of them are found.
         sync: The seam.
 
     Raises:

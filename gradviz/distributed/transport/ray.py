@@ -222,9 +222,9 @@ def open_boxes(
     """A box for each worker, on the nodes in turn; starts Ray where it is not started.
 
     Args:
-        num_workers: How many.
-        folder: What goes to the nodes, where each worker starts in its copy; None for
-            the folder of the program. Ignored where Ray is started already.
+        num_workers: Number of workers.
+        folder: Folder that goes to the nodes, in whose copy each worker starts; None
+            for the folder of the program. Ignored where Ray is started already.
 
     Raises:
         MissingToolError: Ray is not installed.

@@ -42,8 +42,8 @@ class ReceivingTransport(Transport):
         """Be gone for everybody.
 
         Args:
-            reason: What the others are told.
-            timeout: How many seconds it may take to say so.
+            reason: Reason that the others are told.
+            timeout: Number of seconds that it may take to say so.
         """
 
     def start(self, handler: Handler, on_peer_down: OnPeerDown) -> None:
@@ -74,9 +74,9 @@ class ReceivingTransport(Transport):
         """Answer a request, when there is a handler.
 
         Args:
-            src: Who asks.
-            meta: What.
-            arrays: What is beside it.
+            src: Rank of the worker that asks.
+            meta: The request, but for its arrays.
+            arrays: Arrays beside it.
             reply: Called with the future of the answer, when that is there.
         """
 

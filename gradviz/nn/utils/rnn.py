@@ -25,7 +25,7 @@ class PackedSequence(_Fields):
 
     Attributes:
         data: All elements, shape ``(sum of lengths, *)``.
-        batch_sizes: How many sequences have an element at each time; on the host.
+        batch_sizes: Number of sequences that have an element at each time; on the host.
         sorted_indices: The order that puts longer sequences first, None if they are.
         unsorted_indices: The order that undoes it.
 
@@ -98,8 +98,8 @@ def pack_padded_sequence(
 
     Args:
         input: Shape ``(T, N, *)``, or ``(N, T, *)`` if `batch_first`.
-        lengths: How long each sequence is.
-        batch_first: Whether sequences are rows.
+        lengths: Length of each sequence.
+        batch_first: True if sequences are rows.
         enforce_sorted: Insist that longer sequences come first; else they are sorted.
 
     Raises:
@@ -134,9 +134,9 @@ def pad_packed_sequence(
 
     Args:
         sequence: Sequence that was packed.
-        batch_first: Whether sequences are to be rows.
+        batch_first: True if sequences are to be rows.
         padding_value: Value that is put behind the shorter ones.
-        total_length: To which length; that of the longest if not given.
+        total_length: Length of the result; that of the longest if not given.
 
     Returns:
         The padded sequences, and how long each is.
@@ -184,9 +184,9 @@ def pad_sequence(
 
     Args:
         sequences: Each of shape ``(L, *)``.
-        batch_first: Whether they become rows.
+        batch_first: True if they become rows.
         padding_value: Value that is added.
-        padding_side: Whether it is added at the ``right`` or the ``left``.
+        padding_side: Side on which it is added, ``right`` or ``left``.
 
     Raises:
         RuntimeError: There are none, or the side is none.
@@ -222,8 +222,8 @@ def unpad_sequence(
 
     Args:
         padded_sequences: Shape ``(T, N, *)``, or ``(N, T, *)`` if `batch_first`.
-        lengths: How long each sequence is.
-        batch_first: Whether sequences are rows.
+        lengths: Length of each sequence.
+        batch_first: True if sequences are rows.
     """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[: int(length)] for row, length in zip(rows, lengths, strict=True)]

@@ -46,7 +46,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Learn a weight's direction ``weight_v`` and length ``weight_g`` instead of it.
 
     Args:
-        module: Whose weight; changed.
+        module: Module that has the weight; changed.
         name: Of the weight.
         dim: The dimension whose slices have lengths of their own; None for one length.
 

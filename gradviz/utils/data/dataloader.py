@@ -75,15 +75,15 @@ class DataLoader(Generic[T_co]):
 
     Args:
         dataset: Samples by number, or one after the other.
-        batch_size: How many make a batch; None for samples as they are.
-        shuffle: Whether they come in another order each time.
+        batch_size: Number of samples in a batch; None for samples as they are.
+        shuffle: True if they come in another order each time.
         sampler: Their numbers in order, instead of `shuffle`.
         batch_sampler: The numbers of each batch, instead of the above.
         num_workers: Accepted; samples are read by the calling thread.
         collate_fn: Makes a batch of samples; `default_collate` if not given, or
             `default_convert` of a sample if they come as they are.
         pin_memory: Accepted; changes nothing.
-        drop_last: Whether a last batch that is not full is left out.
+        drop_last: True if a last batch that is not full is left out.
         timeout: Accepted; no worker is waited for.
         worker_init_fn: Accepted; there is no worker to call it.
         multiprocessing_context: Accepted; no process is started.

@@ -51,8 +51,8 @@ class RandomSampler(Sampler[int]):
 
     Args:
         data_source: The dataset.
-        replacement: Whether one may come again before all others have come.
-        num_samples: How many; as many as there are if None.
+        replacement: True if one may come again before all others have come.
+        num_samples: Number of samples; as many as there are if None.
         generator: Of random numbers, the default one if not given.
 
     Raises:
@@ -120,8 +120,8 @@ class WeightedRandomSampler(Sampler[int]):
 
     Args:
         weights: One for each sample; they need not sum up to 1.
-        num_samples: How many are drawn.
-        replacement: Whether one may come again.
+        num_samples: Number of samples that are drawn.
+        replacement: True if one may come again.
         generator: Of random numbers, the default one if not given.
 
     Raises:
@@ -157,8 +157,8 @@ class BatchSampler(Sampler[list[int]]):
 
     Args:
         sampler: The other one.
-        batch_size: How many make a batch.
-        drop_last: Whether a last batch that is not full is left out.
+        batch_size: Number of samples in a batch.
+        drop_last: True if a last batch that is not full is left out.
 
     Raises:
         ValueError: `batch_size` is no positive integer.

@@ -84,6 +84,7 @@ def test_a_lock_that_finds_no_memory_is_a_memory_error(monkeypatch):
         raise RuntimeError("can't allocate lock")
 
     monkeypatch.setattr(threading, "Lock", none_left)
+    monkeypatch.setattr("gradviz.engine.graph.sync.SafeLock", none_left)
     with pytest.raises(MemoryError, match="can't allocate lock"):
         THREADS.lock()
     with pytest.raises(MemoryError, match="can't allocate lock"):

@@ -7,3 +7,4 @@ cpdef tuple count_saved(Node node, tuple saved)
 
 @cython.locals(whole=Variable)
 cdef bint _is_of_leaf(Variable kept)
+cdef _owner_of(array)

@@ -53,9 +53,10 @@ def count_saved(node: Node, saved: tuple[Any, ...]) -> tuple[int, int, int]:
         size = getattr(array, "nbytes", 0)
         if not size:
             continue
-        whole = array
-        while (base := getattr(whole, "base", None)) is not None:
-            whole = base
+        if kept is not value and not isinstance(kept, Variable):
+            own += size  # the result of a pack hook, of which only the size is asked
+            continue
+        whole = _owner_of(array)
         key = id(whole)
         if key in _savers:
             saver = _savers[key]()
@@ -63,8 +64,8 @@ def count_saved(node: Node, saved: tuple[Any, ...]) -> tuple[int, int, int]:
                 shared += size
                 continue
         _savers[key] = weakref.ref(node)
-        if whole is not array:
-            size = getattr(whole, "nbytes", size)
+        if whole is not array and type(all_of_it := getattr(whole, "nbytes", 0)) is int:
+            size = all_of_it or size
         if isinstance(kept, Variable) and _is_of_leaf(kept):
             of_leaves += size
         else:
@@ -72,6 +73,20 @@ def count_saved(node: Node, saved: tuple[Any, ...]) -> tuple[int, int, int]:
     if len(_savers) > _limit:
         _drop_dead()
     return own, of_leaves, shared
+
+
+def _owner_of(array: Any) -> Any:  # noqa: ANN401 - of any backend
+    """Return the object that owns an array's memory.
+
+    A view has the owner itself as its base, or one object between. A base may be any
+    object of the program's, so this goes no further.
+    """
+    for _ in range(2):
+        base = getattr(array, "base", None)
+        if base is None:
+            break
+        array = base
+    return array
 
 
 def _is_of_leaf(kept: Variable) -> bool:

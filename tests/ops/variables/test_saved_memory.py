@@ -116,6 +116,32 @@ def test_of_a_packed_tensor_the_packed_one_counts(ear, leaf):
     assert ear.of(x) == (64, 0, 0)
 
 
+def test_a_packed_object_is_asked_for_nothing_but_its_size(ear, leaf):
+    class Endless:
+        nbytes = 8
+
+        @property
+        def base(self):
+            return Endless()
+
+    with gv.autograd.graph.saved_tensors_hooks(lambda x: Endless(), lambda x: x):
+        x = leaf.exp()
+
+    assert ear.of(x) == (8, 0, 0)
+
+
+def test_the_owner_of_memory_may_be_any_object(ear, leaf):
+    class Owner:
+        def __init__(self, array):
+            self.array, self.base = array, self
+            self.__array_interface__ = array.__array_interface__
+            self.nbytes = "many"
+
+    data = gv.as_tensor(np.asarray(Owner(np.ones((4, 4)))))
+
+    assert ear.of(leaf * data) == (128, 0, 0)
+
+
 @pytest.mark.parametrize("device", ["cpu", "sim:0"])
 def test_it_is_the_same_on_a_device(ear, device):
     x = gv.ones(4, 4, device=device, requires_grad=True) * 1

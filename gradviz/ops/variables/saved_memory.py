@@ -58,11 +58,11 @@ def count_saved(node: Node, saved: tuple[Any, ...]) -> tuple[int, int, int]:
             continue
         whole = _owner_of(array)
         key = id(whole)
-        if key in _savers:
-            saver = _savers[key]()
-            if saver is node or (saver is not None and saver.holds_saved):
-                shared += size
-                continue
+        known = _savers.get(key)
+        saver = None if known is None else known()
+        if saver is node or (saver is not None and saver.holds_saved):
+            shared += size
+            continue
         _savers[key] = weakref.ref(node)
         if whole is not array and type(all_of_it := getattr(whole, "nbytes", 0)) is int:
             size = all_of_it or size

@@ -1,6 +1,7 @@
 """Memory of a node's saved tensors; `tests.parity` compares it with PyTorch's."""
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -160,3 +161,23 @@ def test_entries_of_dead_graphs_are_dropped(ear, leaf, monkeypatch):
     leaf.exp()
 
     assert len(saved_memory._savers) <= 2 * 8
+
+
+def test_threads_count_while_another_drops_entries(ear, monkeypatch):
+    monkeypatch.setattr(saved_memory, "_FEWEST", 0)
+    monkeypatch.setattr(saved_memory, "_limit", 0)
+    weight = gv.ones(2, dtype=gv.float64, requires_grad=True)
+    heard = []
+
+    def work():
+        for _ in range(200):
+            y = (weight * 1).exp()
+            heard.append(ear.of(y.sin()))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+
+    assert heard == [(0, 0, 16)] * 800

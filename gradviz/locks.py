@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Final
 
 
-class UndoneRLock(_RLock):  # type: ignore[misc]  # final in stubs alone
+class InterruptSafeRLock(_RLock):  # type: ignore[misc]  # final in stubs alone
     """A reentrant lock that is given back if its thread is struck as it takes it."""
 
     __slots__ = ()
@@ -39,11 +39,11 @@ class UndoneRLock(_RLock):  # type: ignore[misc]  # final in stubs alone
 
 #: As `threading.RLock`.
 SafeRLock: Final[Callable[[], _RLock]] = (
-    _RLock if sys.version_info < (3, 14) else UndoneRLock
+    _RLock if sys.version_info < (3, 14) else InterruptSafeRLock
 )
 
 #: As `threading.Lock`, for uses that never take it twice. Only a reentrant one can be
 #: asked who holds it.
 SafeLock: Final[Callable[[], "threading.Lock | _RLock"]] = (
-    threading.Lock if sys.version_info < (3, 14) else UndoneRLock
+    threading.Lock if sys.version_info < (3, 14) else InterruptSafeRLock
 )

@@ -81,20 +81,24 @@ def test_it_notices_an_entry():
 
 
 def test_it_notices_docstrings_of_modules_classes_and_functions():
-    source = '''
-"""What it is."""
+    source = """
+QQQWhat it is.QQQ
 class A:
-    r"""Whose it is."""
+    rQQQWhose it is.QQQ
     def f(self):
-        """Return it."""
+        QQQReturn it.QQQ
         async def g():
-            """To whom it goes."""
-    text = """
+            QQQTo whom it goes.QQQ
+    text = QQQ
 How it is.
+QQQ
 """
-'''
 
-    assert in_clauses(source) == ["What it is.", "Whose it is.", "To whom it goes."]
+    assert in_clauses(source.replace("QQQ", '"' * 3)) == [
+        "What it is.",
+        "Whose it is.",
+        "To whom it goes.",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from gradviz.locks import SafeLock, SafeRLock, UndoneRLock
+from gradviz.locks import InterruptSafeRLock, SafeLock, SafeRLock
 
 
-class Interrupted(UndoneRLock):
+class Interrupted(InterruptSafeRLock):
     """A lock whose taker is interrupted once it has it, the `first` time."""
 
     first = 1
@@ -53,7 +53,7 @@ def test_one_that_was_held_before_is_still_held_once():
     assert not lock._is_owned()
 
 
-@pytest.mark.parametrize("make", [SafeLock, SafeRLock, UndoneRLock])
+@pytest.mark.parametrize("make", [SafeLock, SafeRLock, InterruptSafeRLock])
 def test_it_excludes_other_threads_and_is_free_afterwards(make):
     lock = make()
     with lock:
@@ -62,7 +62,7 @@ def test_it_excludes_other_threads_and_is_free_afterwards(make):
     assert is_free(lock)
 
 
-@pytest.mark.parametrize("make", [SafeLock, SafeRLock, UndoneRLock])
+@pytest.mark.parametrize("make", [SafeLock, SafeRLock, InterruptSafeRLock])
 def test_an_error_in_its_block_frees_it(make):
     lock = make()
     with pytest.raises(KeyError), lock:

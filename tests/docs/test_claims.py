@@ -88,11 +88,13 @@ def rows(name: str) -> list[list[str]]:
     return [row for row in cells if row[-1] != "shown by"]
 
 
-@pytest.mark.parametrize("name", ["promises.md", "faults.md", "parity.md"])
-def test_every_test_that_is_named_exists(name: str):
+@pytest.mark.parametrize(
+    ("name", "fewest"), [("promises.md", 50), ("faults.md", 40), ("parity.md", 50)]
+)
+def test_every_test_that_is_named_exists(name: str, fewest: int):
     named = TEST.findall((DOCS / name).read_text(encoding="utf-8"))
 
-    assert len(named) > 20
+    assert len(named) > fewest
     missing = [
         f"{path}::{test}"
         for path, test in named

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.table import Column, Narrow, Table, different
@@ -58,7 +59,9 @@ class Spans(NamedTuple):
 
 
 def spans(begins: Table, ends: Table, key: Sequence[str]) -> Spans:
-    """Return spans: the first start of a key with its first end, and so on.
+    """Return spans: each start of a key with the next end of it that is still free.
+
+    An end before which all starts have ended is of one that the trace has lost.
 
     Args:
         begins: The events that begin something, in the order of `seq`.
@@ -66,15 +69,49 @@ def spans(begins: Table, ends: Table, key: Sequence[str]) -> Spans:
         key: The columns that an event and the one that ends it have in common.
     """
     many = [(begins.narrow(name), ends.narrow(name)) for name in key]
-    one, other = _numbers([a for a, _ in many], [b for _, b in many])
+    keys, end_keys = _numbers([a for a, _ in many], [b for _, b in many])
+    begin, end = begins["seq"], ends["seq"]
+    ended = _nth_ends(keys, end_keys, end)
+    if (ended < begin).any():
+        has_start = _have_starts(keys, begin, end_keys, end)
+        ended = _nth_ends(keys, end_keys[has_start], end[has_start])
+    return Spans(begins, begin, ended)
+
+
+def _nth_ends(keys: Column, end_keys: Column, end: Column) -> Column:
+    """Return, for the n-th start of each key, its n-th end."""
+    one, other = keys.copy(), end_keys.copy()
     _add_ranks(one, other)
     partner = _partners(one, other)
-    begin, end = begins["seq"], ends["seq"]
-    ended = np.full(len(begin), NEVER)
+    ended = np.full(len(keys), NEVER)
     has_end = partner >= 0
     ended[has_end] = end[partner[has_end]]
-    ended[ended < begin] = NEVER  # of something older, whose beginning was lost
-    return Spans(begins, begin, ended)
+    return ended
+
+
+def _have_starts(
+    keys: Column, begin: Column, end_keys: Column, end: Column
+) -> npt.NDArray[np.bool_]:
+    """Return of each end if a start of its key comes before it that is still open.
+
+    The number of open ones goes up and down. One that falls lower than ever before, and
+    below zero, falls by the end of a start that is not here.
+    """
+    key, seq = np.concatenate((keys, end_keys)), np.concatenate((begin, end))
+    order = np.lexsort((seq, key))
+    is_end = order >= len(keys)
+    num_open = np.cumsum(np.where(is_end, -1, 1))
+    firsts = np.flatnonzero(np.diff(key[order], prepend=key[order[0]] - 1))
+    of_key = np.repeat(np.arange(len(firsts)), np.diff(np.append(firsts, len(order))))
+    num_open -= np.concatenate(([0], num_open[firsts[1:] - 1]))[of_key]
+    # Each key lies so far below the one before that its lowest number is its own.
+    far = num_open - of_key * (2 * len(order) + 1)
+    lowest = np.minimum.accumulate(far)
+    is_lowest = np.append(True, far[1:] < lowest[:-1])
+    is_lost = is_end & is_lowest & (num_open < 0)
+    has_start = np.ones(len(end), np.bool_)
+    has_start[order[is_lost] - len(keys)] = False
+    return has_start
 
 
 def following(begins: Table, ends: Table, key: Sequence[str]) -> Column:

@@ -35,23 +35,20 @@ def enumerate_rows(happenings):
 
 
 @given(HAPPENINGS)
-def test_the_nth_beginning_of_a_key_ends_with_its_nth_end(happenings):
+def test_an_end_is_of_the_first_of_its_key_that_has_begun_and_not_ended(happenings):
     begins, ends = tables(happenings)
 
     found = spans(begins, ends, ("task", "node"))
 
-    for key in {tuple(row) for _, *row in happenings}:
-        of_key = [
-            [seq for has, seq, *one in enumerate_rows(happenings) if (has, *one) == w]
-            for w in ((True, *key), (False, *key))
-        ]
-        rows = zip(begins["task"].tolist(), begins["node"].tolist(), strict=True)
-        places = [i for i, one in enumerate(rows) if one == key]
-        expected = [
-            of_key[1][n] if n < len(of_key[1]) and of_key[1][n] > seq else NEVER
-            for n, seq in enumerate(of_key[0])
-        ]
-        assert found.end[places].tolist() == expected
+    expected, begun = {}, {}
+    for begin, seq, *key in enumerate_rows(happenings):
+        still_open = begun.setdefault(tuple(key), [])
+        if begin:
+            still_open.append(seq)
+            expected[seq] = NEVER
+        elif still_open:
+            expected[still_open.pop(0)] = seq
+    assert dict(zip(found.begin.tolist(), found.end.tolist(), strict=True)) == expected
 
 
 def test_something_is_open_from_its_first_event_to_the_one_before_its_last():

@@ -91,7 +91,9 @@ class Walk:
             self.queues[event["queue"]].append(event)
         elif kind == "task_popped":
             here = self.queues[event["queue"]]
-            here[:] = [one for one in here if (one["task"], one["node"]) != key]
+            mine_here = [one for one in here if (one["task"], one["node"]) == key]
+            if mine_here:  # of two wake-ups of a pass one leaves
+                here.remove(mine_here[0])
         elif kind == "gradient_buffered":
             self.waiting[key] = event["remaining"]
             self.given[key].append(event["producer"])
@@ -170,8 +172,8 @@ def check_countdowns(walk, lines):
 def check_why(event, before, lines):
     why = [line for line in lines if line.startswith("  Why this one: ")]
     key = event["task"], event["node"]
-    mine = [one for one in before if (one["task"], one["node"]) == key]
-    others = [one for one in before if (one["task"], one["node"]) != key]
+    mine = [one for one in before if (one["task"], one["node"]) == key][:1]
+    others = [one for one in before if one not in mine]
     if not mine:  # its push was lost
         assert why == []
     elif not others:

@@ -9,7 +9,15 @@ DEFAULT = ((60, 100),)
 
 
 def rank_trace(
-    rank, *, begin=0, took=20, spans=DEFAULT, world_size=2, group="0", end=200
+    rank,
+    *,
+    begin=0,
+    took=20,
+    spans=DEFAULT,
+    world_size=2,
+    group="0",
+    end=200,
+    has_buckets=True,
 ):
     """A pass of a Mul that takes `took`, and its leaf; a bucket for each collective."""
     story = Story()
@@ -18,7 +26,7 @@ def rank_trace(
     story.begin(1, [root, leaf], at=begin)
     story.ran(1, root, at=begin + 10, until=begin + 10 + took)
     story.ran(1, leaf, at=begin + 12 + took, until=begin + 15 + took)
-    for bucket in range(len(spans)):
+    for bucket in range(len(spans) if has_buckets else 0):
         story.recorder.gradient_bucketed(1, leaf.id, "Net", bucket, 8)
 
     for number, (begin_ns, *end_ns) in enumerate(spans):

@@ -17,9 +17,10 @@ pytestmark = [pytest.mark.parity, pytest.mark.stress]
 RANKS = 4
 
 #: The late rank of a step begins its backward first, and waits in that of `Late` until
-#: the others have launched the all-reduce of the bucket of `second`.
+#: the others have launched the all-reduce of the bucket of `second`. Then it waits ten
+#: times as long again: however slow the machine is, no other node took as long.
 PROGRAM = """
-import os, sys
+import os, sys, time
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
 import gradviz as gv
@@ -69,10 +70,14 @@ def main(rank):
                 if is_late:
                     store.set(f"{step} begun", "")
                     store.wait(others)
+                    until = time.monotonic() + 10 * (time.monotonic() - began)
+                    while time.monotonic() < until:
+                        pass
 
             loss = model(torch.ones(8, 64), wait, tell).sum()
             if step and not is_late:
                 store.wait([f"{step} begun"])
+            began = time.monotonic()
             loss.backward()
     dist.destroy_process_group()
 

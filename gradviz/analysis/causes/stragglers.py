@@ -1,9 +1,9 @@
 """Exposed collectives, the ranks that others waited for, and the nodes to blame.
 
 A collective is exposed while no node runs in its process: only that time makes a pass
-longer. It cannot end before the last rank has begun it. That rank is the straggler, and
-to blame is the node, up to the launch, that took most longer than the same node did on
-the rank that began first; or whatever came before the pass, if that is more.
+longer. It cannot end before the last rank has launched it. That rank is the straggler,
+and to blame is the node, up to the launch, that took most longer than the same node did
+on the rank that launched first; or whatever came before the pass, if that is more.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ VERSION: Final = 1
 
 
 class Straggler(msgspec.Struct, frozen=True, kw_only=True):
-    """The rank that began a collective last.
+    """The rank that launched a collective last, or began it if launches are unknown.
 
     Attributes:
         rank: The rank; None if unknown.
-        late_ns: Time from the first one's start to its own.
+        late_ns: Time from the first one's launch to its own.
         cause: ``node`` if one of its nodes took longer than on the first rank,
             ``begin`` if its pass began later; None if neither is known.
         node: That node.
@@ -62,6 +62,8 @@ class RankRow(msgspec.Struct, frozen=True, kw_only=True):
         index: Its place in the execution order of the pass; None if unknown.
         name: The name of that.
         module: The module that made it.
+        launched_ns: Time at which that accumulated the gradient which filled the
+            bucket; None if unknown.
         began_ns: Time of its start.
         ended_ns: Time of its end; None if the trace lacks that.
         exposed_ns: Part of its duration in which no node ran; None if unknown.
@@ -74,6 +76,7 @@ class RankRow(msgspec.Struct, frozen=True, kw_only=True):
     index: int | None
     name: str | None
     module: str | None
+    launched_ns: int | None
     began_ns: int
     ended_ns: int | None
     exposed_ns: int | None
@@ -85,7 +88,7 @@ class CollectiveRow(CollectiveFacts, frozen=True, kw_only=True):
 
     Attributes:
         ranks: Parts of the ranks, by their numbers.
-        straggler: The rank that began last; None if the trace has only one.
+        straggler: The rank that launched last; None if the trace has only one.
     """
 
     ranks: tuple[RankRow, ...]
@@ -100,7 +103,7 @@ class RankTotal(msgspec.Struct, frozen=True, kw_only=True):
         num_collectives: Number of those that ended.
         took_ns: Time that at least one of them ran.
         exposed_ns: Part of that time in which no node ran; None if unknown.
-        num_last: Number of those that it was the last to begin,
+        num_last: Number of those that it was the last to launch,
         late_ns: and its delays after the first rank, together.
     """
 
@@ -164,6 +167,7 @@ def _rank_row(
         index=_index(numbers, part.task, part.node),
         name=None if node is None else shortened(node.name, MAX_TEXT),
         module=shortened(node.module, MAX_TEXT) if node and node.module else None,
+        launched_ns=None if part.launched_ns is None else part.launched_ns - origin_ns,
         began_ns=part.began_ns - origin_ns,
         ended_ns=None if part.ended_ns is None else part.ended_ns - origin_ns,
         exposed_ns=exposed_ns,
@@ -312,9 +316,16 @@ def _straggler(
 ) -> Straggler | None:
     if len(one.parts) < 2:
         return None
-    first = min(one.parts, key=lambda part: part.began_ns)
-    last = max(one.parts, key=lambda part: part.began_ns)
-    late = Straggler(rank=last.rank, late_ns=last.began_ns - first.began_ns)
+    # A thread of the backend begins a collective, and may wake up late for that: the
+    # launch is the rank's own doing.
+    launched = [part.launched_ns for part in one.parts]
+    times = [
+        part.began_ns if None in launched or at_ns is None else at_ns
+        for part, at_ns in zip(one.parts, launched, strict=True)
+    ]
+    late_ns = max(times) - min(times)
+    first, last = (one.parts[times.index(limit(times))] for limit in (min, max))
+    late = Straggler(rank=last.rank, late_ns=late_ns)
     slow, quick = runs.of(last.task), runs.of(first.task)
     if not late.late_ns or slow is None or quick is None or last.node not in slow.nodes:
         return late

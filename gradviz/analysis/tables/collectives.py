@@ -5,10 +5,11 @@ different numbers of them, one lacks its part on some: then those that overlap i
 are one, for no rank ends a collective before the last one has begun it.
 """
 
+import bisect
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -41,6 +42,8 @@ class CollectivePart(msgspec.Struct, frozen=True, kw_only=True):
         thread: The thread of the backend that ran it.
         task: The pass that launched it; None if unknown.
         node: The node that launched it; None if unknown.
+        launched_ns: Time at which that node accumulated the gradient that filled the
+            bucket, on the trace's clock; None if unknown.
         began_ns: Time of its start, on the trace's clock.
         ended_ns: Time of its end on this rank; None if the trace lacks that.
         gradients: Gradients that filled its bucket, in that order.
@@ -54,6 +57,7 @@ class CollectivePart(msgspec.Struct, frozen=True, kw_only=True):
     thread: int
     task: int | None
     node: int | None
+    launched_ns: int | None
     began_ns: int
     ended_ns: int | None
     gradients: tuple[BucketedGradient, ...]
@@ -166,7 +170,7 @@ def _begun(trace: Trace) -> Iterator[tuple[_Operation, _Begun]]:
             "collective", "t_ns", "seq"
         )
     }
-    gradients = _gradients(trace, process_of)
+    gradients, ready = _gradients(trace, process_of)
     strings = trace.strings
     columns = ("seq", "t_ns", "thread", "task", "node", "collective", "name", "group")
     others = ("rank", "world_size", "size_bytes", "model", "bucket")
@@ -185,6 +189,7 @@ def _begun(trace: Trace) -> Iterator[tuple[_Operation, _Begun]]:
             thread=thread,
             task=None if task < 0 else task,
             node=None if node < 0 else node,
+            launched_ns=_last(ready.get((process, node), ()), t_ns),
             began_ns=t_ns,
             ended_ns=ended_ns,
             gradients=tuple(own),
@@ -195,11 +200,26 @@ def _begun(trace: Trace) -> Iterator[tuple[_Operation, _Begun]]:
         yield _Operation(strings[group], strings[name]), begun
 
 
-def _gradients(
-    trace: Trace, process_of: Mapping[int, int]
-) -> dict[tuple[int, str, int], list[BucketedGradient]]:
-    """Return the gradients in each bucket of a model in a process, in order."""
-    found: dict[tuple[int, str, int], list[BucketedGradient]] = defaultdict(list)
+def _last(times: Sequence[int], until_ns: int) -> int | None:
+    """Return the last of some times, in order, until a moment; None if none is."""
+    place = bisect.bisect_right(times, until_ns)
+    return times[place - 1] if place else None
+
+
+class _Gradients(NamedTuple):
+    """Gradients of buckets.
+
+    Attributes:
+        filled: Those in each bucket of a model in a process, in order.
+        ready: The times at which each node of a process accumulated one, in order.
+    """
+
+    filled: dict[tuple[int, str, int], list[BucketedGradient]]
+    ready: dict[tuple[int, int], list[int]]
+
+
+def _gradients(trace: Trace, process_of: Mapping[int, int]) -> _Gradients:
+    found = _Gradients(defaultdict(list), defaultdict(list))
     table = trace.columns["gradient_bucketed"]
     for thread, t_ns, node, model, bucket, size in table.rows(
         "thread", "t_ns", "node", "model", "bucket", "size_bytes"
@@ -211,8 +231,9 @@ def _gradients(
             ready_ns=t_ns,
             size_bytes=None if size < 0 else size,
         )
-        key = process_of.get(thread, 0), trace.strings[model], bucket
-        found[key].append(one)
+        process = process_of.get(thread, 0)
+        found.filled[process, trace.strings[model], bucket].append(one)
+        bisect.insort(found.ready[process, node], t_ns)
     return found
 
 

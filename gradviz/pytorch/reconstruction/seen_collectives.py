@@ -238,12 +238,15 @@ def _rows(
     )
     for one, (task, node, launch) in zip(own, places, strict=True):
         group, model, size, bucket = everybody, "", -1, -1
+        begin_ns = one.begin_ns
         if launch is not None:
+            # Nothing runs before its launch, whatever the two clocks say.
+            begin_ns = min(max(begin_ns, launch.at_ns), one.end_ns)
             group, model = launch.plan.group, launch.plan.model
             size, bucket = launch.size_bytes, launch.bucket
         number = next_collective_id()
         rows = found[one.thread]
-        rows[CollectiveBegan] += one.begin_ns, task, node, number, one.name
+        rows[CollectiveBegan] += begin_ns, task, node, number, one.name
         rows[CollectiveBegan] += group.name, group.rank, group.world_size
         rows[CollectiveBegan] += size, model, bucket
         rows[CollectiveEnded] += one.end_ns, task, node, number

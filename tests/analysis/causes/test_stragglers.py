@@ -42,7 +42,7 @@ def test_a_collective_without_end_has_no_exposed_time():
     assert one.ranks[0].exposed_ns is None
 
 
-def test_the_straggler_began_last_and_its_longest_delay_is_to_blame():
+def test_the_straggler_launched_last_and_its_longest_delay_is_to_blame():
     trace = ranks(
         rank_trace(0, took=20, spans=((60, 100),)),
         rank_trace(1, took=55, spans=((85, 100),)),
@@ -50,9 +50,33 @@ def test_the_straggler_began_last_and_its_longest_delay_is_to_blame():
     (one,) = find_collectives(trace).collectives
 
     late = one.straggler
-    assert (late.rank, late.late_ns) == (1, 25)
+    assert (late.rank, late.late_ns) == (1, 35)
     assert (late.cause, late.name, late.longer_ns) == ("node", "MulBackward0", 35)
     assert late.index == 0
+
+
+def test_a_thread_of_the_backend_that_wakes_up_late_makes_no_straggler():
+    trace = ranks(
+        rank_trace(0, took=20, spans=((95, 100),)),
+        rank_trace(1, took=55, spans=((85, 100),)),
+    )
+    (one,) = find_collectives(trace).collectives
+
+    first, second = one.ranks
+    assert second.launched_ns - first.launched_ns == 35
+    assert (one.straggler.rank, one.straggler.late_ns) == (1, 35)
+
+
+def test_without_known_launches_the_straggler_began_last():
+    trace = ranks(
+        rank_trace(0, took=20, spans=((95, 100),)),
+        rank_trace(1, took=55, spans=((85, 100),), has_buckets=False),
+    )
+    (one,) = find_collectives(trace).collectives
+
+    assert one.ranks[0].launched_ns is not None
+    assert one.ranks[1].launched_ns is None
+    assert (one.straggler.rank, one.straggler.late_ns) == (0, 10)
 
 
 def test_a_pass_that_began_late_is_to_blame_itself():
@@ -75,12 +99,13 @@ def test_one_rank_alone_has_no_straggler():
 
 def test_totals_count_time_once_and_late_ranks():
     spans = ((60, 100), (70, 120))
-    late = ((60, 100), (90, 120))
-    use = find_collectives(ranks(rank_trace(0, spans=spans), rank_trace(1, spans=late)))
+    traces = rank_trace(0, spans=spans), rank_trace(1, took=30, spans=spans)
+    use = find_collectives(ranks(*traces))
 
     first, second = use.ranks
     assert (first.rank, first.num_collectives, first.took_ns) == (0, 2, 60)
-    assert (second.rank, second.num_last, second.late_ns) == (1, 1, 20)
+    assert (first.num_last, first.late_ns) == (0, 0)
+    assert (second.rank, second.num_last, second.late_ns) == (1, 2, 20)
 
 
 def test_the_document_says_null_for_what_is_unknown(story):

@@ -59,6 +59,17 @@ def test_the_nth_all_reduce_is_of_the_nth_bucket_that_was_ready(pytorch, model):
     assert all(one.inferred for one in filled)
 
 
+def test_a_collective_that_seems_to_begin_before_its_launch_begins_with_it(
+    pytorch, model
+):
+    events = told(pytorch, model, reduced((3_990, 200_000), (300_000, 400_000)))
+
+    began = [one for one in events if isinstance(one, CollectiveBegan)]
+    filled = [one for one in events if isinstance(one, GradientBucketed)]
+    assert began[0].bucket == 0
+    assert began[0].t_ns == filled[0].t_ns
+
+
 @pytest.mark.parametrize(
     "collectives",
     [

@@ -40,6 +40,7 @@ from gradviz.analysis.timelines.idle_spans import (
     sleeps,
     stream_waits,
 )
+from gradviz.analysis.timelines.meetings import RankMeeting, meetings
 from gradviz.analysis.timelines.queue_traffic import (
     PushAcross,
     QueueLength,
@@ -126,6 +127,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
         messages: Gradients that went from worker to worker in these passes, and what
             ran for them; their times too are counted from the start.
         parts: Part of each worker in the passes, the same way.
+        meetings: Starts of the last rank in each collective of the passes that others
+            waited in, the same way.
     """
 
     tasks: tuple[int, ...]
@@ -145,6 +148,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[QueueLength, ...] = ()
     messages: tuple[SentMessage, ...] = ()
     parts: tuple[PassPart, ...] = ()
+    meetings: tuple[RankMeeting, ...] = ()
 
 
 def build_timeline(
@@ -255,6 +259,7 @@ def build_timeline(
             for one in messages(trace)
             if one.task in shown_tasks
         ),
+        meetings=tuple(one.after(origin) for one in meetings(trace, tasks)),
     )
 
 

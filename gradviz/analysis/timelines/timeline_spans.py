@@ -27,6 +27,7 @@ from gradviz.trace.format.strings import shortened
 from gradviz.trace.format.table import Column
 
 if TYPE_CHECKING:
+    from gradviz.analysis.tables.collectives import Collective
     from gradviz.analysis.tables.hook_calls import HookCall
 
 #: Maximum number of rows for calls of modules inside of each other, the outermost
@@ -213,8 +214,7 @@ def collective_spans(
 
     shown, found = frozenset(tasks), []
     for one in collectives(trace):
-        bucket = "" if one.bucket is None else f", bucket {one.bucket}"
-        name = shortened(f"{one.name}{bucket}", MAX_TEXT)
+        name = collective_title(one)
         for part in one.parts:
             if part.task not in shown:
                 continue
@@ -227,6 +227,12 @@ def collective_spans(
             task = whole_of(trace, part.task)
             found.append((part.thread, replace(span, task=task, node=node)))
     return found[:limit], max(len(found) - limit, 0)
+
+
+def collective_title(one: "Collective") -> str:
+    """Return the name of a collective, and the bucket that it reduces."""
+    bucket = "" if one.bucket is None else f", bucket {one.bucket}"
+    return shortened(f"{one.name}{bucket}", MAX_TEXT)
 
 
 def call_spans(

@@ -64,6 +64,14 @@ def with_worker_lanes(timeline: Timeline) -> Timeline:
             for one in timeline.messages
             if one.worker != one.peer
         ),
+        meetings=tuple(
+            replace(
+                one,
+                thread=lane_of.get(one.thread, one.thread),
+                to_thread=lane_of.get(one.to_thread, one.to_thread),
+            )
+            for one in timeline.meetings
+        ),
         queues=tuple(
             replace(one, thread=-1)
             if lane_of.get(one.thread) in first.values()

@@ -1,12 +1,15 @@
-"""Arrows in a timeline: what is pushed or sent, and streams that wait."""
+"""Arrows in a timeline: pushes, messages, and streams and ranks that wait."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from gradviz.analysis.tables.messages import SentMessage
 from gradviz.analysis.timelines.idle_spans import StreamWait
+from gradviz.analysis.timelines.meetings import RankMeeting
 from gradviz.analysis.timelines.queue_traffic import PushAcross
 from gradviz.analysis.timelines.timeline_lanes import Timeline
+from gradviz.analysis.timelines.timeline_spans import Span
 from gradviz.render.charts.bars import Scale
 from gradviz.render.words.text import clean, duration, numbered, size
 
@@ -15,7 +18,7 @@ MAX_ARROWS: Final = 300
 #: Least size of a cell: of many arrows, those whose ends are in the same cells are one.
 LEAST_CELL: Final = 3.0
 
-ArrowKind: TypeAlias = Literal["push", "await", "send"]
+ArrowKind: TypeAlias = Literal["push", "await", "send", "meet"]
 
 
 class Place(NamedTuple):
@@ -29,8 +32,8 @@ class Arrow(NamedTuple):
     """From one bar to another.
 
     Attributes:
-        kind: A node that was pushed, a stream that waited, or gradients that were sent
-            to another worker.
+        kind: A node that was pushed, a stream that waited, gradients that were sent to
+            another worker, or the last rank of a collective, for which another waited.
         x: X coordinate of its start.
         y: Y coordinate of its start.
         to_x: X coordinate of its tip.
@@ -51,15 +54,17 @@ class Arrow(NamedTuple):
 
 
 class PushedRows(NamedTuple):
-    """Positions of each lane's rows, and of some nodes' rows.
+    """Positions of each lane's rows, and the rows of some nodes and collectives.
 
     Attributes:
         places: By thread, or by the stream's name.
         row_of: By thread or stream and node.
+        collectives: By thread and name, if any rank waited in one.
     """
 
     places: Mapping[int | str, Sequence[Place]]
     row_of: Mapping[tuple[int | str, int, int], int]
+    collectives: Mapping[tuple[int, str], Sequence[Span]]
 
     def place(self, lane: int | str, task: int, node: int) -> Place | None:
         """Return the row of a node, or the first of its lane; None if not shown."""
@@ -67,6 +72,14 @@ class PushedRows(NamedTuple):
         if not rows:
             return None
         return rows[min(self.row_of.get((lane, task, node), 0), len(rows) - 1)]
+
+    def of_collective(self, lane: int, name: str, at_ns: int) -> Place | None:
+        """Return the row of the collective that runs at a moment; None if not shown."""
+        rows = self.places.get(lane, ())
+        for one in self.collectives.get((lane, name), ()):
+            if one.start_ns <= at_ns <= one.end_ns and one.row < len(rows):
+                return rows[one.row]
+        return None
 
 
 def rows_of_pushed(
@@ -79,17 +92,22 @@ def rows_of_pushed(
         wanted.add((sent.thread, sent.task, sent.node))
         wanted.add((sent.to_thread, sent.to_task, sent.to_node))
     found: dict[tuple[int | str, int, int], int] = {}
+    collectives: dict[tuple[int, str], list[Span]] = defaultdict(list)
+    for lane in timeline.lanes if timeline.meetings else ():
+        for span in lane.spans:
+            if span.kind == "collective":
+                collectives[lane.thread, span.name].append(span)
     for lane in timeline.lanes:
         if wanted and lane.thread >= 0 and lane.num_rows > 1:
             for span in lane.spans:
                 key = (lane.thread, span.task, span.node)
                 if span.kind == "node" and key in wanted:
                     found[key] = span.row
-    return PushedRows(places, found)
+    return PushedRows(places, found, collectives)
 
 
 def arrows(timeline: Timeline, scale: Scale, rows: PushedRows) -> list[Arrow]:
-    """An arrow for each push across threads, wait of a stream, message of a worker.
+    """An arrow for each push across threads, wait of a stream or rank, and message.
 
     Where there are very many, neighbors are one. What happened before or after the
     time that is shown has none.
@@ -106,7 +124,8 @@ def arrows(timeline: Timeline, scale: Scale, rows: PushedRows) -> list[Arrow]:
     pushes = [_push(one, timeline, scale, rows, names) for one in timeline.pushes]
     waits = [_wait(one, scale, rows, names) for one in timeline.waits]
     sent = [_send(one, scale, rows, names) for one in timeline.messages]
-    found = [one for one in (*pushes, *waits, *sent) if one is not None]
+    met = [_meet(one, scale, rows) for one in timeline.meetings]
+    found = [one for one in (*pushes, *waits, *sent, *met) if one is not None]
     few, cell = found, LEAST_CELL
     while len(few) > MAX_ARROWS and cell < 2 * scale.right:
         few = _merged(found, cell)
@@ -183,6 +202,21 @@ def _send(
     source = rows.place(message.thread, message.task, message.node)
     target = rows.place(message.to_thread, message.to_task, message.to_node)
     return _arrow("send", source, target, sent_ns, message.start_ns, scale, lines)
+
+
+def _meet(meeting: RankMeeting, scale: Scale, rows: PushedRows) -> Arrow | None:
+    at_ns = meeting.at_ns
+    last, waiting = (
+        "a rank" if rank is None else f"rank {rank}"
+        for rank in (meeting.rank, meeting.to_rank)
+    )
+    lines = [
+        f"{last} is the last to begin {meeting.name}, at {duration(at_ns)}",
+        f"{waiting} has waited for {duration(meeting.waited_ns)}",
+    ]
+    source = rows.of_collective(meeting.thread, meeting.name, at_ns)
+    target = rows.of_collective(meeting.to_thread, meeting.name, at_ns)
+    return _arrow("meet", source, target, at_ns, at_ns, scale, lines)
 
 
 def _arrow(

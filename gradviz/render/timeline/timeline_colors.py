@@ -40,6 +40,7 @@ Look: TypeAlias = Literal[
     "push",
     "await",
     "send",
+    "meet",
     "gone",
     "new",
 ]

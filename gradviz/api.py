@@ -5,7 +5,11 @@ tensors. The table of `gradviz.ops` has the ops. `gradviz` itself imports this m
 the first access to one of these names, so that the command line starts without NumPy.
 """
 
+import importlib as _importlib
 import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+from typing import Final as _Final
 
 from gradviz.autograd import enable_grad as enable_grad
 from gradviz.autograd import inference_mode as inference_mode
@@ -30,18 +34,7 @@ from gradviz.backends.stream import default_stream as default_stream
 from gradviz.backends.stream import set_stream as set_stream
 from gradviz.backends.stream import stream as stream
 from gradviz.backends.stream import synchronize as synchronize
-from gradviz.capture.recorded_schedule import recorded as recorded
-from gradviz.capture.session import record as record
-from gradviz.capture.session import schedule as schedule
-from gradviz.diagnostics import find_nan as find_nan
-from gradviz.diagnostics import graph_size as graph_size
-from gradviz.diagnostics import live_graphs as live_graphs
-from gradviz.diagnostics import why_none as why_none
-from gradviz.drawing.picture import draw as draw
 from gradviz.errors import OutOfMemoryError as OutOfMemoryError
-from gradviz.nn.files import load as load
-from gradviz.nn.files import save as save
-from gradviz.nn.members import typename as typename
 from gradviz.ops.conventions.generator import Generator as Generator
 from gradviz.ops.conventions.generator import default_generator as default_generator
 from gradviz.ops.conventions.promotion import set_default_dtype as set_default_dtype
@@ -53,7 +46,6 @@ from gradviz.ops.shapes.copying import preserve_format as preserve_format
 from gradviz.ops.table import publish as _publish
 from gradviz.ops.variables import return_types as return_types
 from gradviz.ops.variables.variable import detached as detach
-from gradviz.stream_check.checker import check_streams as check_streams
 from gradviz.tensors.attributes.dtypes import bool_ as bool
 from gradviz.tensors.attributes.dtypes import cdouble as cdouble
 from gradviz.tensors.attributes.dtypes import cfloat as cfloat
@@ -147,11 +139,50 @@ from gradviz.tensors.inquiry import (
 )
 from gradviz.tensors.printing import set_printoptions as set_printoptions
 from gradviz.tensors.tensor import Tensor as Tensor
-from gradviz.trace.reading.reader import load_trace as load_trace
+
+if _TYPE_CHECKING:
+    from gradviz.capture.recorded_schedule import recorded as recorded
+    from gradviz.capture.session import record as record
+    from gradviz.capture.session import schedule as schedule
+    from gradviz.diagnostics import find_nan as find_nan
+    from gradviz.diagnostics import graph_size as graph_size
+    from gradviz.diagnostics import live_graphs as live_graphs
+    from gradviz.diagnostics import why_none as why_none
+    from gradviz.drawing.picture import draw as draw
+    from gradviz.nn.files import load as load
+    from gradviz.nn.files import save as save
+    from gradviz.nn.members import typename as typename
+    from gradviz.stream_check.checker import check_streams as check_streams
+    from gradviz.trace.reading.reader import load_trace as load_trace
+
+#: Names of what only some programs use, and the module of each: loaded when asked for.
+_LATE: _Final = {
+    "recorded": "gradviz.capture.recorded_schedule",
+    "record": "gradviz.capture.session",
+    "schedule": "gradviz.capture.session",
+    "find_nan": "gradviz.diagnostics",
+    "graph_size": "gradviz.diagnostics",
+    "live_graphs": "gradviz.diagnostics",
+    "why_none": "gradviz.diagnostics",
+    "draw": "gradviz.drawing.picture",
+    "load": "gradviz.nn.files",
+    "save": "gradviz.nn.files",
+    "typename": "gradviz.nn.members",
+    "check_streams": "gradviz.stream_check.checker",
+    "load_trace": "gradviz.trace.reading.reader",
+}
+
+
+def __getattr__(name: str) -> _Any:  # noqa: ANN401 - of any type
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(_importlib.import_module(_LATE[name]), name)
+    return value
+
 
 detach_ = _by_input(Tensor.detach_)
 resize_as_ = _by_input(Tensor.resize_as_)
 
 _publish(_Home.GRADVIZ, _sys.modules[__name__])
 
-__all__ = [name for name in globals() if not name.startswith("_")]
+__all__ = [name for name in (*globals(), *_LATE) if not name.startswith("_")]

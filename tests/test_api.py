@@ -54,6 +54,39 @@ def test_importing_gradviz_loads_no_numpy():
     assert done.returncode == 0
 
 
+def test_a_backward_that_nobody_records_loads_no_recorder_and_no_layers():
+    program = (
+        "import sys, gradviz as gv\n"
+        "(gv.ones(3, requires_grad=True) * 2).sum().backward()\n"
+        "print(*sys.modules)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    modules = done.stdout.split()
+    rooms = {".".join(name.split(".")[:2]) for name in modules}
+    unused = {"analysis", "capture", "diagnostics", "drawing", "nn", "optim", "pytorch"}
+    unused |= {"render", "stream_check"}
+    assert "gradviz.engine.engine" in modules
+    assert rooms.isdisjoint(f"gradviz.{name}" for name in unused)
+    assert {"msgspec", "gradviz.trace.recording"}.isdisjoint(modules)
+
+
+def test_names_that_are_loaded_late_are_what_their_modules_have():
+    from gradviz.capture.session import record
+
+    assert gv.record is api.record is record
+    assert {"record", "draw", "load_trace"} <= {*api.__all__} & {*dir(gv)}
+    with pytest.raises(AttributeError, match="has no attribute 'recordings'"):
+        _ = api.recordings
+
+
 def test_the_docstring_tells_the_truth():
     import doctest
 

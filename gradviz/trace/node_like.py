@@ -1,7 +1,13 @@
 """Protocols of nodes as a trace reads them: the engine's, PyTorch's or anybody's."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
+
+#: A node that was read is a row of numbers and texts: the length of the row, then id,
+#: sequence_nr, topological_nr, then name, device, module, names of its leaf and inputs,
+#: which many nodes share: so many before its edges. Each of these is two more, the id
+#: of a node and which input of that it is.
+NUM_BEFORE_EDGES: Final = 9
 
 
 class MetadataLike(Protocol):

@@ -19,8 +19,8 @@ from gradviz.engine.graph.protocols import Gradient, name_of
 from gradviz.engine.graph.removable_handle import RemovableHandle, append, named_like
 from gradviz.engine.graph.sync import ThreadLocal
 from gradviz.trace import probe
+from gradviz.trace.node_like import NUM_BEFORE_EDGES
 from gradviz.trace.probe import LISTENERS
-from gradviz.trace.recording.pending_graph import NUM_BEFORE_EDGES
 from gradviz.trace.reporting.ids import NODE_IDS
 
 #: The sequence_nr of every AccumulateGrad: it runs before everything else that is

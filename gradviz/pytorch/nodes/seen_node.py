@@ -9,8 +9,8 @@ import msgspec
 from gradviz.pytorch.nodes.saved_tensors import SavedBytes
 from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.format.strings import one_a_line
+from gradviz.trace.node_like import NUM_BEFORE_EDGES
 from gradviz.trace.probe import Hook, Probe
-from gradviz.trace.recording.pending_graph import NUM_BEFORE_EDGES
 
 if TYPE_CHECKING:
     from gradviz.trace.reporting.hook_names import HookName

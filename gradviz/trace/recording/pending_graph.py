@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.format.definitions import InputRow, NodeRow, QueueRow
 from gradviz.trace.format.strings import Strings, one_a_line
-from gradviz.trace.node_like import MetadataLike, NodeLike
+from gradviz.trace.node_like import NUM_BEFORE_EDGES, MetadataLike, NodeLike
 from gradviz.trace.probe import NO_LINES
 from gradviz.trace.recording.pending_models import PendingModels
 
@@ -32,16 +32,10 @@ _CHUNK: Final = 1_000
 #: Shape, dtype and device of what each input expects, None for anything.
 _Inputs: TypeAlias = tuple[tuple[Sequence[int], object, object] | None, ...]
 
-#: Layout of a node's numbers: how many there are, then id, sequence_nr, topological_nr,
-#: then name, device, module, names of its leaf and inputs, which many nodes share, then
-#: for each edge the id of its node and which input that is. The index of the id,
+#: Indices of the id, and of the names of its leaf, in the layout of a node's numbers;
+#: see `NUM_BEFORE_EDGES`.
 _NUMBER: Final = 1
-
-#: the names of its leaf,
 _LEAF: Final = 7
-
-#: and where the edges begin.
-NUM_BEFORE_EDGES: Final = 9
 
 # when compiled: integer
 _NO_EDGES = NUM_BEFORE_EDGES

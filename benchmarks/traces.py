@@ -18,6 +18,7 @@ import gradviz
 from benchmarks.memory import resident
 from gradviz.analysis.moments.engine_state import History
 from gradviz.analysis.training.summary import summarize
+from gradviz.export.perfetto import parts
 from gradviz.trace.reading.reader import load_trace
 
 #: Nodes of a chain's backward, which reports eight events of each.
@@ -54,6 +55,10 @@ def answers() -> Iterator[Answer]:
         yield Answer(
             "any moment of a million events, the worst of 200",
             *(_asked("moments", million), 0.05, "s"),
+        )
+        yield Answer(
+            "a file for Perfetto of a million events, once loaded",
+            *(_asked("perfetto", million), 4.0, "s"),
         )
         _record_branches(wide)
         yield Answer(
@@ -123,6 +128,10 @@ def _answer(question: str, path: Path) -> float:
             history.at(seq, most=200)
             took.append(time.perf_counter() - begin)
         return max(took)
+    if question == "perfetto":
+        for _ in parts(trace):
+            pass
+        return time.perf_counter() - loaded
     summarize(trace)
     if question == "summarize":
         return time.perf_counter() - loaded

@@ -16,19 +16,16 @@ import msgspec
 
 from gradviz.export.timeline.activity import activity
 from gradviz.export.timeline.arguments import (
-    arguments,
-    of_kernel,
-    of_queued,
+    details,
     process_name,
     queue_name,
-    queued_title,
     thread_name,
-    title,
 )
 from gradviz.export.timeline.flows import Flows
 from gradviz.export.timeline.slices import (
     NODE,
     PUSH,
+    QUEUED,
     Slice,
     Slices,
     apart,
@@ -39,7 +36,7 @@ from gradviz.export.timeline.slices import (
 from gradviz.export.timeline.tracks import (
     Processes,
     counters,
-    queue_tasks,
+    queued_slices,
     stream_tracks,
 )
 from gradviz.trace.format.model import Trace
@@ -79,6 +76,7 @@ class _Events:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._what = activity(trace)
+        self._details = details(trace, self._what)
         self._flows = Flows(self._what)
         self._next_track = itertools.count(1).__next__
         self._next_process = itertools.count(1).__next__
@@ -106,10 +104,10 @@ class _Events:
         yield _name("thread_name", pid, tid, name)
         for one in slices:
             event = self._event("X", pid, tid, one.begin_ns)
-            event["name"] = title(self._trace, self._what, one)
+            event["name"] = self._details[one.kind].name(one.place)
             event["cat"] = one.kind
             event["dur"] = (one.end_ns - one.begin_ns) / 1000
-            event["args"] = arguments(self._trace, self._what, one)
+            event["args"] = self._details[one.kind].said(one.place)
             yield event
             if one.kind == NODE:
                 yield from self._flows_of_run(pid, tid, one)
@@ -119,33 +117,34 @@ class _Events:
 
     def _flows_of_run(self, pid: int, tid: int, run: Slice) -> Iterator[ViewerEvent]:
         gradients = self._what.gradients
-        for number in self._flows.given(run.place):
+        for number in self._flows.given.of(run.place):
             when = int(gradients.begin_ns[self._flows.gradient(number)])
             inside = min(max(when, run.begin_ns), run.end_ns)
             yield _flow(self._event("s", pid, tid, inside), "gradient", number)
-        ends = [("push", one) for one in self._flows.pushes(run.place)]
-        ends += [("gradient", one) for one in self._flows.taken(run.place)]
+        ends = [("push", one) for one in self._flows.pushes.of(run.place)]
+        ends += [("gradient", one) for one in self._flows.taken.of(run.place)]
         for name, number in ends:
             event = self._event("f", pid, tid, run.begin_ns)
             event["bp"] = "e"  # it ends at the slice around it
             yield _flow(event, name, number)
 
     def _queued(self) -> Iterator[ViewerEvent]:
-        for queue, tasks in queue_tasks(self._what).items():
+        told = self._details[QUEUED]
+        for queue, tasks in queued_slices(self._what):
             category = f"queue {queue_name(self._trace, queue)}"
-            pid = self._processes.of(int(self._what.queueing.thread[tasks[0][2]]))
-            for begin_ns, end_ns, place in tasks:
-                for phase, t_ns in (("b", begin_ns), ("e", end_ns)):
-                    event = self._event(phase, pid, 0, t_ns)
-                    event["name"] = queued_title(self._trace, self._what, place)
+            pusher = int(self._what.queueing.thread[tasks.place[0]])
+            for one in tasks:
+                for phase, t_ns in (("b", one.begin_ns), ("e", one.end_ns)):
+                    event = self._event(phase, self._processes.of(pusher), 0, t_ns)
+                    event["name"] = told.name(one.place)
                     event["cat"] = category
-                    event["id"] = self._flows.push(place)
-                    event["args"] = of_queued(self._trace, self._what, place)
+                    event["id"] = self._flows.push(one.place)
+                    event["args"] = told.said(one.place)
                     yield event
 
     def _counters(self) -> Iterator[ViewerEvent]:
         for one in counters(self._trace, self._what, self._processes):
-            for t_ns, value in one.steps:
+            for t_ns, value in zip(one.t_ns.tolist(), one.values.tolist(), strict=True):
                 event = self._event("C", one.process, 0, t_ns)
                 yield event | {"name": one.name, "args": {one.unit: value}}
 
@@ -156,17 +155,8 @@ class _Events:
             if key not in devices:
                 devices[key] = self._next_process()
                 yield _name("process_name", devices[key], 0, f"device {stream.device}")
-            pid = devices[key]
-            lasting = [(one.start_ns, one.end_ns, one) for one in stream.kernels]
-            for track in apart(lasting):
-                tid = self._next_track()
-                yield _name("thread_name", pid, tid, f"stream {stream.stream}")
-                for begin_ns, end_ns, one in track:
-                    event = self._event("X", pid, tid, begin_ns)
-                    event["name"], event["cat"] = one.name, "kernel"
-                    event["dur"] = (end_ns - begin_ns) / 1000
-                    event["args"] = of_kernel(one)
-                    yield event
+            for track in apart(stream.kernels):
+                yield from self._track(devices[key], f"stream {stream.stream}", track)
 
     def _event(self, phase: str, pid: int, tid: int, t_ns: int) -> ViewerEvent:
         ts = (t_ns - self._what.origin_ns) / 1000

@@ -3,7 +3,7 @@
 What a trace does not have is None, which is NULL in a database.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -20,7 +20,7 @@ from gradviz.analysis.tables.kernels import launches
 from gradviz.analysis.tables.passes import pass_parts, passes
 from gradviz.analysis.tables.worker_parts import worker_parts
 from gradviz.trace.events import AnyEvent, kind_name, own_columns
-from gradviz.trace.format.model import NodeDefinition, Trace
+from gradviz.trace.format.model import InputDefinition, NodeDefinition, Trace
 from gradviz.trace.format.strings import shortened
 
 #: Of a shape that has more dimensions the first are told.
@@ -132,7 +132,7 @@ def nodes_rows(trace: Trace) -> Iterator[TableRow]:
             node.device,
             node.module or None,
             node.location or None,
-            inputs_in_words(node),
+            inputs_in_words(node.inputs),
             ", ".join(node.parameters) or None,
         )
 
@@ -251,13 +251,13 @@ def _definitions(trace: Trace) -> Iterator[NodeDefinition]:
         yield definition(trace, node)
 
 
-def inputs_in_words(node: NodeDefinition) -> str:
+def inputs_in_words(inputs: Sequence[InputDefinition | None]) -> str:
     """Describe a node's expected inputs: ``float32[64, 10] cpu; any``."""
     told = [
         "any"
         if one is None
         else f"{one.dtype}{list(one.shape[:MAX_DIMENSIONS])} {one.device}"
-        for one in node.inputs[:MAX_INPUTS]
+        for one in inputs[:MAX_INPUTS]
     ]
     return shortened("; ".join(told), 4 * MAX_TEXT)
 

@@ -189,14 +189,14 @@ def run_places(runs: Executions, task: Column, node: Column) -> Column:
     return np.where((place >= 0) & (own[found] == wanted), found, -1)
 
 
-def levels(begin_ns: Column, end_ns: Column, amount: Column) -> list[tuple[int, int]]:
+def levels(begin_ns: Column, end_ns: Column, amount: Column) -> tuple[Column, Column]:
     """Return the times at which an amount changed, with its new values."""
     moments = np.concatenate((begin_ns, end_ns))
     steps = np.concatenate((amount, -amount))
     order = np.argsort(moments, kind="stable")
     moments, totals = moments[order], np.cumsum(steps[order])
     is_last = np.append(moments[1:] != moments[:-1], True)[: len(moments)]
-    return list(zip(moments[is_last].tolist(), totals[is_last].tolist(), strict=True))
+    return moments[is_last], totals[is_last]
 
 
 def _extent(trace: Trace, ran: list[KernelRun]) -> tuple[int, int]:

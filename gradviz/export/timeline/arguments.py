@@ -1,82 +1,64 @@
-"""Arguments of a slice: its name, and the details in a viewer."""
+"""Arguments of slices: their titles, and the details in a viewer."""
 
+from collections.abc import Mapping
 from pathlib import PurePath
-from typing import TypeAlias
+
+import numpy as np
 
 from gradviz.analysis.tables.calls import Calls
-from gradviz.analysis.tables.executions import MAX_TEXT, STATUSES, definition
-from gradviz.analysis.tables.kernels import KernelRun
-from gradviz.analysis.tables.worker_parts import whole_of, worker_parts
+from gradviz.analysis.tables.executions import MAX_NAMES, MAX_TEXT, STATUSES
+from gradviz.analysis.tables.worker_parts import whole_of, wholes_of, worker_parts
 from gradviz.export.table_rows import inputs_in_words
 from gradviz.export.timeline.activity import Activity
-from gradviz.export.timeline.slices import FORWARD, NODE, OPTIMIZER, PASS, PUSH, Slice
-from gradviz.trace.format.model import ProcessDefinition, Trace
+from gradviz.export.timeline.facts import (
+    Details,
+    Fact,
+    each,
+    of_strings,
+    where_not_empty,
+)
+from gradviz.export.timeline.slices import (
+    FORWARD,
+    KERNEL,
+    NODE,
+    OPTIMIZER,
+    PASS,
+    PUSH,
+    QUEUED,
+    SLEEP,
+)
+from gradviz.trace.format.model import InputDefinition, ProcessDefinition, Trace
 from gradviz.trace.format.strings import shortened
-
-Arguments: TypeAlias = dict[str, int | str]
-
-
-def title(trace: Trace, what: Activity, one: Slice) -> str:
-    """Return the title of a slice of a thread."""
-    if one.kind == PASS:
-        own = what.passes[one.place]
-        name = f"backward pass {own.whole}"
-        return name if own.task == own.whole else f"part of {name}"
-    if one.kind == NODE:
-        return definition(trace, int(what.runs.node[one.place])).name
-    if one.kind == FORWARD:
-        return _text(trace, what.forward.module[one.place]) or "forward"
-    if one.kind == OPTIMIZER:
-        return f"{_text(trace, what.optimizer.name[one.place])}.step"
-    if one.kind == PUSH:
-        return f"push {queued_title(trace, what, one.place)}"
-    return "waiting"
+from gradviz.trace.format.table import Column
 
 
-def queued_title(trace: Trace, what: Activity, place: int) -> str:
-    """Return the title of a task in a queue."""
-    node = int(what.queueing.node[place])
-    return "wake-up" if node < 0 else definition(trace, node).name
-
-
-def arguments(trace: Trace, what: Activity, one: Slice) -> Arguments:
-    """Return the arguments of a slice of a thread."""
-    if one.kind == PASS:
-        own = what.passes[one.place]
-        found: Arguments = {"task": own.whole, "depth": own.depth, "status": own.status}
-        if own.parent >= 0:
-            found["parent"] = whole_of(trace, own.parent)
-        if own.worker is not None:
-            found["worker"] = own.worker
-        return found | ({"error": own.error} if own.error else {})
-    if one.kind == NODE:
-        return _of_run(trace, what, one.place)
-    if one.kind == FORWARD:
-        return {"class": _text(trace, what.forward.name[one.place])} | _end(
-            what.forward, one.place
-        )
-    if one.kind == OPTIMIZER:
-        return _end(what.optimizer, one.place)
-    if one.kind == PUSH:
-        return of_queued(trace, what, one.place)
-    return {"queue": queue_name(trace, one.place)}
-
-
-def of_queued(trace: Trace, what: Activity, place: int) -> Arguments:
-    """Return the arguments of a task in a queue."""
-    queueing = what.queueing
-    task = whole_of(trace, int(queueing.task[place]))
-    return {"task": task, "node": int(queueing.node[place])}
-
-
-def of_kernel(kernel: KernelRun) -> Arguments:
-    """Return the arguments of a kernel of a stream."""
-    found: Arguments = {
-        "kernel": kernel.kernel,
-        "launched_by_thread": kernel.thread,
-        "waited_ns": max(kernel.start_ns - kernel.launched_ns, 0),
+def details(trace: Trace, what: Activity) -> Mapping[str, Details]:
+    """Return the titles and arguments of all slices, by kind."""
+    forward, optimizer = what.forward, what.optimizer
+    tasks = _queued_titles(trace, what)
+    of_queued = {
+        "task": Fact(wholes_of(trace, what.queueing.task)),
+        "node": Fact(what.queueing.node),
     }
-    return found | ({"location": kernel.location} if kernel.location else {})
+    return {
+        PASS: _passes(trace, what),
+        FORWARD: Details(
+            of_strings(trace, forward.module, lambda path: path or "forward"),
+            {"class": of_strings(trace, forward.name), "status": _ends(forward)},
+        ),
+        OPTIMIZER: Details(
+            of_strings(trace, optimizer.name, "{}.step".format),
+            {"status": _ends(optimizer)},
+        ),
+        NODE: _runs(trace, what),
+        SLEEP: _sleeps(trace),
+        PUSH: Details(
+            tasks._replace(texts=[f"push {name}" for name in tasks.texts or ()]),
+            of_queued,
+        ),
+        QUEUED: Details(tasks, of_queued),
+        KERNEL: _kernels(what),
+    }
 
 
 def process_name(process: ProcessDefinition) -> str:
@@ -98,43 +80,133 @@ def thread_name(trace: Trace, thread: int) -> str:
     return f"thread {thread}" if known is None else shortened(known.name, MAX_TEXT)
 
 
-def _text(trace: Trace, place: int) -> str:
-    """A text by its place among those of the trace."""
-    return shortened(trace.strings[place], MAX_TEXT)
+def _passes(trace: Trace, what: Activity) -> Details:
+    some = what.passes
+    titles = [
+        f"{'' if one.task == one.whole else 'part of '}backward pass {one.whole}"
+        for one in some
+    ]
+    parents = [whole_of(trace, one.parent) for one in some]
+    workers = [-1 if one.worker is None else one.worker for one in some]
+    return Details(
+        each(titles),
+        {
+            "task": Fact(_column([one.whole for one in some])),
+            "depth": Fact(_column([one.depth for one in some])),
+            "status": each([one.status for one in some]),
+            "parent": Fact(
+                _column(parents),
+                None,
+                np.array([one.parent >= 0 for one in some], bool),
+            ),
+            "worker": Fact(
+                _column(workers),
+                None,
+                np.array([one.worker is not None for one in some], bool),
+            ),
+            "error": where_not_empty([one.error for one in some], np.arange(len(some))),
+        },
+    )
 
 
-def _end(calls: Calls, place: int) -> Arguments:
-    """Return the end of a call, if it did not simply return."""
-    if not calls.has_ended[place]:
-        return {"status": "unfinished"}
-    return {"status": "failed"} if calls.failed[place] else {}
+def _sleeps(trace: Trace) -> Details:
+    queues, own = np.unique(
+        trace.columns["queue_waited"].narrow("queue"), return_inverse=True
+    )
+    names = [queue_name(trace, queue) for queue in queues.tolist()]
+    return Details(
+        Fact(np.zeros(len(own), np.int8), ["waiting"]), {"queue": Fact(own, names)}
+    )
 
 
-def _of_run(trace: Trace, what: Activity, place: int) -> Arguments:
-    runs = what.runs
-    node = definition(trace, int(runs.node[place]))
-    found: Arguments = {
-        "task": whole_of(trace, int(runs.task[place])),
-        "node": node.id,
-        "device": node.device,
-        "topological_nr": node.topological_nr,
-        "status": STATUSES[int(runs.status[place])],
-    }
-    if node.sequence_nr < 2**63:  # that of every AccumulateGrad is none of its own
-        found["sequence_nr"] = node.sequence_nr
-    if node.inputs:
-        found["inputs"] = inputs_in_words(node)
-    if runs.waited_ns[place] >= 0:
-        found["waited_ns"] = int(runs.waited_ns[place])
-    if runs.thread_time_ns[place] >= 0:
-        found["thread_time_ns"] = int(runs.thread_time_ns[place])
-    if runs.error[place] >= 0:
-        found["error"] = shortened(trace.strings[int(runs.error[place])], MAX_TEXT)
-    for name in ("module", "location"):
-        if text := getattr(node, name):
-            found[name] = text
-    if part := worker_parts(trace).get(int(runs.task[place])):
-        found["worker"] = part.worker
-    if node.parameters:
-        found["parameters"] = shortened(", ".join(node.parameters), MAX_TEXT)
-    return found
+def _kernels(what: Activity) -> Details:
+    some = what.kernels
+    launched_ns = _column([one.launched_ns for one in some])
+    waited_ns = _column([one.start_ns for one in some]) - launched_ns
+    return Details(
+        each([one.name for one in some]),
+        {
+            "kernel": Fact(_column([one.kernel for one in some])),
+            "launched_by_thread": Fact(_column([one.thread for one in some])),
+            "waited_ns": Fact(np.maximum(waited_ns, 0)),
+            "location": where_not_empty(
+                [one.location for one in some], np.arange(len(some))
+            ),
+        },
+    )
+
+
+def _queued_titles(trace: Trace, what: Activity) -> Fact:
+    names, places = _cut(*trace.nodes.names(what.queueing.node))
+    wake_up = len(names)
+    return Fact(np.where(what.queueing.node < 0, wake_up, places), [*names, "wake-up"])
+
+
+def _ends(calls: Calls) -> Fact:
+    """The end of each call that did not simply return."""
+    return Fact(
+        np.where(calls.has_ended, 1, 0),
+        ["unfinished", "failed"],
+        calls.failed | ~calls.has_ended,
+    )
+
+
+def _runs(trace: Trace, what: Activity) -> Details:
+    runs, nodes = what.runs, trace.nodes
+    sequence_nr = nodes.sequence_nrs(runs.node)
+    is_known = np.isin(runs.node, np.fromiter(nodes, np.int64, len(nodes)))
+    parts = worker_parts(trace)
+    tasks, own = np.unique(runs.task, return_inverse=True)
+    workers = _column(
+        [parts[one].worker if one in parts else 0 for one in tasks.tolist()]
+    )
+
+    def told(texts: list[str], places: Column) -> Fact:
+        """Return what is known of nodes whose definition is not lost."""
+        return where_not_empty([*texts, ""], np.where(is_known, places, len(texts)))
+
+    return Details(
+        Fact(*_cut(*nodes.names(runs.node))[::-1]),
+        {
+            "task": Fact(wholes_of(trace, runs.task)),
+            "node": Fact(runs.node),
+            "device": Fact(*_cut(*nodes.names(runs.node, "device"))[::-1]),
+            "topological_nr": Fact(nodes.topological_nrs(runs.node)),
+            "status": Fact(runs.status, STATUSES),
+            # That of every AccumulateGrad is none of its own.
+            "sequence_nr": Fact(sequence_nr, None, sequence_nr != -1),
+            "inputs": _inputs(trace, runs.node),
+            "waited_ns": Fact(runs.waited_ns, None, runs.waited_ns >= 0),
+            "thread_time_ns": Fact(runs.thread_time_ns, None, runs.thread_time_ns >= 0),
+            "error": of_strings(trace, runs.error)._replace(is_told=runs.error >= 0),
+            "module": told(*_cut(*nodes.names(runs.node, "module"))),
+            "location": told(*_cut(*nodes.names(runs.node, "location"))),
+            "worker": Fact(
+                workers[own], None, np.isin(runs.task, _column(list(parts)))
+            ),
+            "parameters": told(*_parameters(trace, runs.node)),
+        },
+    )
+
+
+def _inputs(trace: Trace, nodes: Column) -> Fact:
+    known: dict[tuple[InputDefinition | None, ...], int] = {}
+    places = [known.setdefault(one, len(known)) for one in trace.nodes.inputs(nodes)]
+    return where_not_empty([*map(inputs_in_words, known)], _column(places))
+
+
+def _parameters(trace: Trace, nodes: Column) -> tuple[list[str], Column]:
+    texts, places = trace.nodes.names(nodes, "parameter")
+    names = [
+        [shortened(name, MAX_TEXT) for name in text.split("\n")[:MAX_NAMES]]
+        for text in texts
+    ]
+    return _cut([", ".join(some) for some in names], places)
+
+
+def _cut(texts: list[str], places: Column) -> tuple[list[str], Column]:
+    return [shortened(text, MAX_TEXT) for text in texts], places
+
+
+def _column(numbers: list[int]) -> Column:
+    return np.array(numbers, np.int64)

@@ -1,14 +1,14 @@
 """Flows: the arrows between slices, and which of them begin and end at each run."""
 
-from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
 from gradviz.export.timeline.activity import Activity
 from gradviz.trace.format.table import Column
 
-#: Gives the places of what belongs to a run, by the run's place.
-Places = Callable[[int], list[int]]
+#: One place or many.
+Places = TypeVar("Places", int, Column)
 
 
 class Flows:
@@ -31,11 +31,11 @@ class Flows:
         known = (gradients.producer >= 0) & (gradients.consumer >= 0)
         self._num_pushes = len(what.queueing.run)
         first = self._num_pushes + 1
-        self.pushes = _grouped(what.queueing.run, size, 1)
-        self.taken = _grouped(np.where(known, gradients.consumer, -1), size, first)
-        self.given = _grouped(np.where(known, gradients.producer, -1), size, first)
+        self.pushes = FlowsOfRuns(what.queueing.run, size, 1)
+        self.taken = FlowsOfRuns(np.where(known, gradients.consumer, -1), size, first)
+        self.given = FlowsOfRuns(np.where(known, gradients.producer, -1), size, first)
 
-    def push(self, place: int) -> int:
+    def push(self, place: Places) -> Places:
         """Return the number of a push, by its index among the queued tasks."""
         return place + 1
 
@@ -44,13 +44,23 @@ class Flows:
         return number - self._num_pushes - 1
 
 
-def _grouped(runs: Column, size: int, first: int) -> Places:
-    """Return the numbers of each run's items, counted from `first`."""
-    order = np.argsort(runs, kind="stable")
-    bounds = np.searchsorted(runs[order], np.arange(size + 1)).tolist()
+class FlowsOfRuns:
+    """The numbers of the flows of each run, counted from `first`."""
 
-    def numbers(run: int) -> list[int]:
-        found: list[int] = (order[bounds[run] : bounds[run + 1]] + first).tolist()
+    def __init__(self, runs: Column, num_runs: int, first: int) -> None:
+        order = np.argsort(runs, kind="stable")
+        self._bounds = np.searchsorted(runs[order], np.arange(num_runs + 1))
+        self._numbers = order + first
+
+    def of(self, run: int) -> list[int]:
+        """Return those of one run."""
+        begin, end = self._bounds[run : run + 2].tolist()
+        found: list[int] = self._numbers[begin:end].tolist()
         return found
 
-    return numbers
+    def of_all(self, runs: Column) -> tuple[Column, Column]:
+        """Return those of many runs, one after the other, and how many each has."""
+        begin, end = self._bounds[runs], self._bounds[runs + 1]
+        many = end - begin
+        places = np.repeat(end - np.cumsum(many), many) + np.arange(many.sum())
+        return self._numbers[places], many

@@ -1,13 +1,19 @@
 """Packets of a Perfetto trace, one function for each kind that we write.
 
-The numbers of fields are those of perfetto_trace.proto, which Perfetto publishes. The
+Of events there are very many: their functions make those of many rows at once. The
+numbers of fields are those of perfetto_trace.proto, which Perfetto publishes. The
 number of a track is its `uuid`; times may not be negative.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
-from gradviz.export.timeline.protobuf import fixed64, integer, message, text
+from gradviz.export.timeline import fields
+from gradviz.export.timeline.facts import Fact
+from gradviz.export.timeline.fields import Fields
+from gradviz.export.timeline.protobuf import fixed64, header, integer, message, text
+from gradviz.trace.format.table import Column
 
 #: Types of track events. Those with a name begin a slice, or take no time.
 BEGIN: Final = 1
@@ -53,48 +59,72 @@ def counter(track: int, parent: int, name: str, unit: int) -> bytes:
 
 def named(
     kind: int,
-    track: int,
-    t_ns: int,
-    name: str,
+    track: Column,
+    t_ns: Column,
     category: str,
-    arguments: Mapping[str, int | str],
-    flows: bytes = b"",
-) -> bytes:
-    """A `BEGIN` or an `INSTANT`; `flows` are those of `flow_from` and `flow_to`."""
-    said = (
-        message(
-            4,
-            text(10, key),
-            integer(4, value) if isinstance(value, int) else text(6, value),
-        )
-        for key, value in arguments.items()
-    )
-    return _event(track, t_ns, kind, text(23, name), text(22, category), *said, flows)
+    title: Fact,
+    arguments: Mapping[str, Fact],
+    *flows: Fields,
+) -> list[bytes]:
+    """A `BEGIN` or an `INSTANT`; `flows` are those of `flows_from` and `flows_to`."""
+
+    def titled(name: int | str) -> bytes:
+        return text(23, str(name)) + text(22, category)
+
+    said = [_told(partial(_argument, key), fact) for key, fact in arguments.items()]
+    return _events(kind, track, t_ns, _told(titled, title), *said, *flows)
 
 
-def end(track: int, t_ns: int) -> bytes:
+def ends(track: Column, t_ns: Column) -> list[bytes]:
     """The slice ends that began last."""
-    return _event(track, t_ns, _END)
+    return _events(_END, track, t_ns)
 
 
-def count(track: int, t_ns: int, value: int) -> bytes:
+def counts(track: Column, t_ns: Column, value: Column) -> list[bytes]:
     """A counter has another value from here on."""
-    return _event(track, t_ns, _COUNTER, integer(30, value))
+    return _events(_COUNTER, track, t_ns, fields.numbers(partial(integer, 30), value))
 
 
-def flow_from(number: int) -> bytes:
-    """An arrow of this number begins at the slice or instant."""
-    return fixed64(47, number)
+def flows_from(numbers: Column, many: Column) -> Fields:
+    """Arrows of these numbers begin, so many at each slice or instant."""
+    return fields.repeated(partial(fixed64, 47), numbers, many)
 
 
-def flow_to(number: int) -> bytes:
-    """It ends here."""
-    return fixed64(48, number)
+def flows_to(numbers: Column, many: Column) -> Fields:
+    """They end here."""
+    return fields.repeated(partial(fixed64, 48), numbers, many)
 
 
-def _event(track: int, t_ns: int, kind: int, *fields: bytes) -> bytes:
-    event = message(11, integer(9, kind), integer(11, track), *fields)
-    return message(1, integer(8, t_ns), _SEQUENCE, event)
+def _argument(key: str, value: int | str) -> bytes:
+    own = integer(4, value) if isinstance(value, int) else text(6, value)
+    return message(4, text(10, key), own)
+
+
+def _told(encode: Callable[[int | str], bytes], fact: Fact) -> Fields:
+    if fact.texts is None:
+        found = fields.numbers(encode, fact.values)
+    else:
+        found = fields.texts(encode, fact.texts, fact.values)
+    return found if fact.is_told is None else fields.where(fact.is_told, found)
+
+
+def _events(kind: int, track: Column, t_ns: Column, *own: Fields) -> list[bytes]:
+    """Return the packet of each row."""
+
+    def event_begins(size: int) -> bytes:
+        return _SEQUENCE + header(11, size)
+
+    def track_begins(number: int) -> bytes:
+        return integer(9, kind) + integer(11, number)
+
+    event = fields.numbers(track_begins, track), *own
+    packet = (
+        fields.numbers(partial(integer, 8), t_ns),
+        fields.numbers(event_begins, fields.sizes(event)),
+        *event,
+    )
+    begins = fields.numbers(partial(header, 1), fields.sizes(packet))
+    return fields.joined((begins, *packet))
 
 
 def _descriptor(track: int, *fields: bytes) -> bytes:

@@ -27,7 +27,12 @@ def text(field: int, value: str) -> bytes:
 def message(field: int, *parts: bytes) -> bytes:
     """A field that is a message of these fields."""
     body = b"".join(parts)
-    return _key(field, _LENGTH) + _varint(len(body)) + body
+    return header(field, len(body)) + body
+
+
+def header(field: int, size: int) -> bytes:
+    """Return the beginning of a message whose fields have so many bytes together."""
+    return _key(field, _LENGTH) + _varint(size)
 
 
 @functools.cache

@@ -7,9 +7,10 @@ still sleep.
 """
 
 import heapq
+import itertools
 from array import array
-from collections.abc import Container, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Container, Iterator
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,12 @@ OPTIMIZER: Final = "optimizer"
 NODE: Final = "node"
 SLEEP: Final = "sleep"
 PUSH: Final = "push"
+#: Not on the track of a thread:
+QUEUED: Final = "queue"
+KERNEL: Final = "kernel"
 
 #: Of slices that begin and end together, the outer one first.
-_KINDS: Final = (PASS, FORWARD, OPTIMIZER, NODE, SLEEP, PUSH)
+KINDS: Final = (PASS, FORWARD, OPTIMIZER, NODE, SLEEP, PUSH, QUEUED, KERNEL)
 
 #: Number of slices made at a time.
 _BATCH: Final = 1 << 12
@@ -40,8 +44,8 @@ class Slice(NamedTuple):
         end_ns: Time of its end; of a push, which takes no time, the same.
         kind: A pass, the call of a module, a step of an optimizer, a node that a thread
             ran, its sleep on an empty queue, a push.
-        place: Among the passes, the calls of modules, the steps, the runs, or what was
-            queued; of a sleep its queue.
+        place: Among the passes, the calls of modules, the steps, the runs, the sleeps,
+            or what was queued.
     """
 
     begin_ns: int
@@ -51,37 +55,49 @@ class Slice(NamedTuple):
 
 
 class Slices:
-    """Many slices, kept as columns: a long trace has millions."""
+    """Many slices, kept as columns: a long trace has millions.
+
+    Attributes:
+        begin_ns: As of a `Slice`.
+        end_ns: As of a `Slice`.
+        kind: Places in `KINDS`.
+        place: As of a `Slice`.
+    """
 
     def __init__(
         self, begin_ns: Column, end_ns: Column, kind: Narrow, place: Column
     ) -> None:
-        self._columns = begin_ns, end_ns, kind, place
+        self.begin_ns, self.end_ns, self.kind, self.place = (
+            begin_ns,
+            end_ns,
+            kind,
+            place,
+        )
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        return len(self.begin_ns)
 
     def __iter__(self) -> Iterator[Slice]:
         for first in range(0, len(self), _BATCH):
-            some = (one[first : first + _BATCH].tolist() for one in self._columns)
-            for begin_ns, end_ns, kind, place in zip(*some, strict=True):
-                yield Slice(begin_ns, end_ns, _KINDS[kind], place)
+            some = self.at(slice(first, first + _BATCH))
+            columns = some.begin_ns, some.end_ns, some.kind, some.place
+            for begin_ns, end_ns, kind, place in zip(
+                *(one.tolist() for one in columns), strict=True
+            ):
+                yield Slice(begin_ns, end_ns, KINDS[kind], place)
 
-    def at(self, places: "npt.NDArray[Any]") -> "Slices":
+    def at(self, places: "slice | npt.NDArray[Any]") -> "Slices":
         """Some of them."""
-        return Slices(*(one[places] for one in self._columns))
+        columns = self.begin_ns, self.end_ns, self.kind, self.place
+        return Slices(*(one[places] for one in columns))
 
     def of(self, kind: str) -> "Slices":
         """Those of a kind."""
-        return self.at(self._columns[2] == _KINDS.index(kind))
+        return self.at(self.kind == KINDS.index(kind))
 
     def in_order(self) -> "Slices":
         """Return the slices by start, the longer first where several start together."""
-        begin_ns, end_ns, kind, _ = self._columns
-        return self.at(np.lexsort((kind, ~end_ns, begin_ns)))
-
-
-Some = TypeVar("Some")
+        return self.at(np.lexsort((self.kind, ~self.end_ns, self.begin_ns)))
 
 
 def thread_slices(trace: Trace, what: Activity) -> Iterator[tuple[int, Slices]]:
@@ -95,29 +111,24 @@ def thread_slices(trace: Trace, what: Activity) -> Iterator[tuple[int, Slices]]:
     pushed_ns = what.queueing.begin_ns
     parts = [
         *(
-            (kind, calls.thread, calls.begin_ns, calls.end_ns, None)
+            (kind, calls.thread, calls.begin_ns, calls.end_ns)
             for kind, calls in ((FORWARD, what.forward), (OPTIMIZER, what.optimizer))
         ),
-        (NODE, what.runs.thread, what.runs.start_ns, what.run_ends, None),
-        (PUSH, what.queueing.thread, pushed_ns, pushed_ns, None),
-        (SLEEP, sleeps["thread"], asleep_ns, woken_ns, sleeps["queue"]),
+        (NODE, what.runs.thread, what.runs.start_ns, what.run_ends),
+        (PUSH, what.queueing.thread, pushed_ns, pushed_ns),
+        (SLEEP, sleeps["thread"], asleep_ns, woken_ns),
     ]
-    threads = np.concatenate([thread for _, thread, *_ in parts])
+    threads = np.concatenate([thread for _, thread, _, _ in parts])
     every = Slices(
-        np.concatenate([begin_ns for _, _, begin_ns, *_ in parts]),
-        np.concatenate([np.maximum(begin, end) for _, _, begin, end, _ in parts]),
+        np.concatenate([begin_ns for _, _, begin_ns, _ in parts]),
+        np.concatenate([np.maximum(begin, end) for _, _, begin, end in parts]),
         np.concatenate(
             [
-                np.full(len(thread), _KINDS.index(kind), np.int8)
-                for kind, thread, *_ in parts
+                np.full(len(thread), KINDS.index(kind), np.int8)
+                for kind, thread, _, _ in parts
             ]
         ),
-        np.concatenate(
-            [
-                np.arange(len(thread)) if place is None else place
-                for _, thread, _, _, place in parts
-            ]
-        ),
+        np.concatenate([np.arange(len(thread)) for _, thread, _, _ in parts]),
     )
     for thread in np.unique(threads).tolist():
         yield thread, every.at(threads == thread).in_order()
@@ -131,8 +142,19 @@ def pass_slices(what: Activity, threads: Container[int]) -> Slices:
         if one.thread in threads
     ]
     begin_ns, end_ns, place = np.array(found, np.int64).reshape(-1, 3).T
-    kind = np.full(len(found), _KINDS.index(PASS), np.int8)
-    return Slices(begin_ns, end_ns, kind, place).in_order()
+    return of_kind(PASS, begin_ns, end_ns, place).in_order()
+
+
+def of_kind(
+    kind: str, begin_ns: Column, end_ns: Column, place: Column | None = None
+) -> Slices:
+    """Return slices of one kind; without places, all of that kind."""
+    return Slices(
+        begin_ns,
+        np.maximum(begin_ns, end_ns),
+        np.full(len(begin_ns), KINDS.index(kind), np.int8),
+        np.arange(len(begin_ns)) if place is None else place,
+    )
 
 
 def nesting(slices: Slices) -> list[Slices]:
@@ -143,60 +165,75 @@ def nesting(slices: Slices) -> list[Slices]:
     """
     numbers = np.empty(len(slices), np.int32)
     still_open: list[array[int]] = []  # of each track the ends of what is open
-    for place, one in enumerate(slices):
+    for place, (begin_ns, end_ns) in enumerate(_times(slices)):
         for number, ends in enumerate(still_open):
-            while ends and ends[-1] <= one.begin_ns:
+            while ends and ends[-1] <= begin_ns:
                 ends.pop()
-            if not ends or one.end_ns <= ends[-1]:
-                ends.append(one.end_ns)
+            if not ends or end_ns <= ends[-1]:
+                ends.append(end_ns)
                 numbers[place] = number
                 break
         else:
             numbers[place] = len(still_open)
-            still_open.append(array("q", [one.end_ns]))
+            still_open.append(array("q", [end_ns]))
     return [slices.at(numbers == number) for number in range(len(still_open))]
+
+
+def moments(track: Slices) -> Column:
+    """Return the order in which slices that nest begin and end.
+
+    A number from 0 on is the place at which one begins, `~place` the end of that one.
+    """
+    places = np.arange(len(track))
+    # One that ends is found to have ended when a later one begins.
+    found = np.maximum(places + 1, np.searchsorted(track.begin_ns, track.end_ns))
+    # Ends stand before that begin, the innermost first.
+    key = np.concatenate((2 * found[::-1], 2 * places + 1))
+    ends_and_begins = np.concatenate((~places[::-1], places))
+    ordered: Column = ends_and_begins[np.argsort(key, kind="stable")]
+    return ordered
 
 
 def begins_and_ends(track: Slices) -> Iterator[tuple[int, Slice, bool]]:
     """Slices that nest, by their begins and ends: when, which, and if it begins."""
-    # As many as a file likes may be open at once: four numbers each take little.
-    still_open = array("q")
-
-    def last() -> Slice:
-        begin_ns, end_ns, kind, place = still_open[-4:]
-        del still_open[-4:]
-        return Slice(begin_ns, end_ns, _KINDS[kind], place)
-
-    for one in track:
-        while still_open and still_open[-3] <= one.begin_ns:
-            ended = last()
-            yield ended.end_ns, ended, False
-        yield one.begin_ns, one, True
-        still_open.extend((*one[:2], _KINDS.index(one.kind), one.place))
-    while still_open:
-        ended = last()
-        yield ended.end_ns, ended, False
+    order = moments(track)
+    for first in range(0, len(order), _BATCH):
+        some = order[first : first + _BATCH]
+        slices = track.at(np.where(some < 0, ~some, some))
+        for one, begins in zip(slices, (some >= 0).tolist(), strict=True):
+            yield one.begin_ns if begins else one.end_ns, one, begins
 
 
-def apart(
-    lasting: Sequence[tuple[int, int, Some]],
-) -> list[list[tuple[int, int, Some]]]:
-    """Spread spans over as few tracks as possible without overlaps.
+def apart(slices: Slices) -> list[Slices]:
+    """The same on as few tracks as it takes for those of each not to overlap.
 
     Args:
-        lasting: Start, end, and the item, in order of start.
+        slices: In order of start.
     """
-    tracks: list[list[tuple[int, int, Some]]] = []
+    numbers = np.empty(len(slices), np.int64)
     busy: list[tuple[int, int]] = []  # until when, which track
     free: list[int] = []
-    for begin, end, what in lasting:
-        while busy and busy[0][0] <= begin:
+    next_track = itertools.count().__next__
+    for place, (begin_ns, end_ns) in enumerate(_times(slices)):
+        while busy and busy[0][0] <= begin_ns:
             heapq.heappush(free, heapq.heappop(busy)[1])
-        if free:
-            number = heapq.heappop(free)
-        else:
-            number = len(tracks)
-            tracks.append([])
-        tracks[number].append((begin, end, what))
-        heapq.heappush(busy, (end, number))
-    return tracks
+        number = heapq.heappop(free) if free else next_track()
+        numbers[place] = number
+        heapq.heappush(busy, (end_ns, number))
+    return [slices.at(places) for _, places in grouped(numbers)]
+
+
+def grouped(numbers: Column) -> Iterator[tuple[int, Column]]:
+    """Yield each number that occurs, in order, and the places at which it does."""
+    order = np.argsort(numbers, kind="stable")
+    found, begins = np.unique(numbers[order], return_index=True)
+    bounds = itertools.pairwise([*begins.tolist(), len(order)])
+    for number, (begin, end) in zip(found.tolist(), bounds, strict=True):
+        yield number, order[begin:end]
+
+
+def _times(slices: Slices) -> Iterator[tuple[int, int]]:
+    """The start and the end of each, of which few are objects at once."""
+    for first in range(0, len(slices), _BATCH):
+        some = slices.at(slice(first, first + _BATCH))
+        yield from zip(some.begin_ns.tolist(), some.end_ns.tolist(), strict=True)

@@ -1,18 +1,17 @@
 """Tracks besides those of threads, and their processes."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from gradviz.analysis.tables.kernels import KernelRun, stream_order_key
+from gradviz.analysis.tables.kernels import stream_order_key
 from gradviz.export.timeline.activity import Activity, levels
 from gradviz.export.timeline.arguments import queue_name
+from gradviz.export.timeline.slices import KERNEL, QUEUED, Slices, grouped, of_kind
 from gradviz.trace.format.model import Trace
-
-#: A task in a queue: from when to when, and its place among what was queued.
-LyingTask: TypeAlias = tuple[int, int, int]
+from gradviz.trace.format.table import Column
 
 
 class Counter(NamedTuple):
@@ -22,13 +21,15 @@ class Counter(NamedTuple):
         process: Number of the process that it belongs to.
         name: Its name in the timeline.
         unit: Unit of its numbers.
-        steps: Times at which it changed, each with its new value.
+        t_ns: Times at which it changed.
+        values: Its new value at each.
     """
 
     process: int
     name: str
     unit: Literal["tasks", "bytes"]
-    steps: list[tuple[int, int]]
+    t_ns: Column
+    values: Column
 
 
 class StreamTrack(NamedTuple):
@@ -37,7 +38,7 @@ class StreamTrack(NamedTuple):
     process: int
     device: str
     stream: str
-    kernels: list[KernelRun]
+    kernels: Slices
 
 
 class Processes:
@@ -55,19 +56,12 @@ class Processes:
         return self._by_thread.get(thread, 1)
 
 
-def queue_tasks(what: Activity) -> Mapping[int, list[LyingTask]]:
-    """Return the tasks that waited in each queue, in order of arrival."""
+def queued_slices(what: Activity) -> Iterator[tuple[int, Slices]]:
+    """Yield each queue with the tasks that waited in it, in order of arrival."""
     queueing = what.queueing
-    found: dict[int, list[LyingTask]] = defaultdict(list)
-    rows = zip(
-        queueing.queue.tolist(),
-        queueing.begin_ns.tolist(),
-        queueing.end_ns.tolist(),
-        strict=True,
-    )
-    for place, (queue, begin_ns, end_ns) in enumerate(rows):
-        found[queue].append((begin_ns, max(begin_ns, end_ns), place))
-    return dict(sorted(found.items()))
+    every = of_kind(QUEUED, queueing.begin_ns, queueing.end_ns)
+    for queue, places in grouped(queueing.queue):
+        yield queue, every.at(places)
 
 
 def counters(trace: Trace, what: Activity, processes: Processes) -> Iterator[Counter]:
@@ -79,7 +73,7 @@ def counters(trace: Trace, what: Activity, processes: Processes) -> Iterator[Cou
             processes.of(int(queueing.thread[mine][0])),
             f"queue {queue_name(trace, queue)}: length",
             "tasks",
-            levels(
+            *levels(
                 queueing.begin_ns[mine],
                 np.maximum(queueing.begin_ns, queueing.end_ns)[mine],
                 np.ones(np.count_nonzero(mine), np.int64),
@@ -92,7 +86,7 @@ def counters(trace: Trace, what: Activity, processes: Processes) -> Iterator[Cou
             process,
             "buffered gradients",
             "bytes",
-            levels(
+            *levels(
                 gradients.begin_ns[mine],
                 np.maximum(gradients.begin_ns, gradients.end_ns)[mine],
                 gradients.size_bytes[mine],
@@ -102,12 +96,19 @@ def counters(trace: Trace, what: Activity, processes: Processes) -> Iterator[Cou
 
 def stream_tracks(what: Activity, processes: Processes) -> list[StreamTrack]:
     """The streams that did work, as people count them."""
-    found: dict[tuple[int, str], list[KernelRun]] = defaultdict(list)
-    for kernel in what.kernels:
-        found[processes.of(kernel.thread), kernel.stream].append(kernel)
+    found: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for place, kernel in enumerate(what.kernels):
+        found[processes.of(kernel.thread), kernel.stream].append(place)
+    every = of_kind(
+        KERNEL,
+        np.array([one.start_ns for one in what.kernels], np.int64),
+        np.array([one.end_ns for one in what.kernels], np.int64),
+    )
     order = sorted(found, key=lambda one: (one[0], stream_order_key(one[1])))
     return [
-        StreamTrack(process, found[process, stream][0].device, stream, kernels)
+        StreamTrack(
+            process, what.kernels[places[0]].device, stream, every.at(np.array(places))
+        )
         for process, stream in order
-        for kernels in [found[process, stream]]
+        for places in [found[process, stream]]
     ]

@@ -1,0 +1,75 @@
+"""Facts: columns of what a viewer is told of many slices."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gradviz.analysis.tables.executions import MAX_TEXT
+from gradviz.trace.format.model import Trace
+from gradviz.trace.format.strings import shortened
+from gradviz.trace.format.table import Narrow
+
+
+class Fact(NamedTuple):
+    """A number or a text for each slice of a kind, by its place.
+
+    Attributes:
+        values: The numbers, or the places of the texts.
+        texts: The texts; None for numbers.
+        is_told: False for slices that lack it; None if all have it.
+    """
+
+    values: Narrow
+    texts: Sequence[str] | None = None
+    is_told: npt.NDArray[np.bool_] | None = None
+
+    def of(self, place: int) -> int | str:
+        """Return that of one slice."""
+        value = int(self.values[place])
+        return value if self.texts is None else self.texts[value]
+
+    def at(self, places: "npt.NDArray[Any]") -> "Fact":
+        """Those of some slices."""
+        is_told = None if self.is_told is None else self.is_told[places]
+        return Fact(self.values[places], self.texts, is_told)
+
+
+class Details(NamedTuple):
+    """The titles of all slices of a kind, and their arguments by name."""
+
+    title: Fact
+    arguments: Mapping[str, Fact]
+
+    def name(self, place: int) -> str:
+        """Return the title of one slice."""
+        return str(self.title.of(place))
+
+    def said(self, place: int) -> dict[str, int | str]:
+        """Return the arguments of one slice."""
+        return {
+            name: fact.of(place)
+            for name, fact in self.arguments.items()
+            if fact.is_told is None or fact.is_told[place]
+        }
+
+
+def each(texts: Sequence[str]) -> Fact:
+    """Return a text for each slice."""
+    return Fact(np.arange(len(texts)), texts)
+
+
+def where_not_empty(texts: Sequence[str], places: Narrow) -> Fact:
+    """Return a text for each slice that has one that is not empty."""
+    is_told = np.array([bool(one) for one in texts], np.bool_)
+    return Fact(places, texts, is_told[places])
+
+
+def of_strings(
+    trace: Trace, places: Narrow, worded: Callable[[str], str] = str
+) -> Fact:
+    """Return texts by their places among those of the trace."""
+    different, own = np.unique(places, return_inverse=True)
+    cut = [shortened(trace.strings[place], MAX_TEXT) for place in different.tolist()]
+    return Fact(own, [*map(worded, cut)])

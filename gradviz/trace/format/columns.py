@@ -275,14 +275,15 @@ def _decode_column(raw: bytes, at: int, values: Integers) -> int:
     end: int = begin + num_steps * width
     if end > len(raw):
         raise DamageError("a column is shorter than its rows")
-    values[0] = first
-    if not num_steps:
+    if not width and not least:  # as most columns are: all its numbers are the same
+        values[:] = first
         return end
+    values[0] = first
     values[1:] = least
-    if width:
+    if width and num_steps:
         planes = np.frombuffer(raw, np.uint8, num_steps * width, begin)
         narrow = np.ascontiguousarray(planes.reshape(width, num_steps).T)
         unsigned = values.view(np.uint64)
         unsigned[1:] += narrow.view(f"<u{width}").ravel()
-    np.cumsum(values, out=values)
+    np.add.accumulate(values, out=values)
     return end

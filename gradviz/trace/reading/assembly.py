@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from gradviz.trace.events import KINDS, Event, kind_name, own_columns
 from gradviz.trace.format.columns import Integers
@@ -20,16 +21,16 @@ from gradviz.trace.format.table import Column, Narrow, Table, joined, narrow
 #: The first columns of a block, in this order; `seq` and `thread` are not written.
 _WRITTEN: Final = ("t_ns", "task", "node")
 
-#: Blocks of fewer rows are put together before they are made narrow: an array costs a
-#: hundred bytes, whatever is in it.
-_FEW_ROWS: Final = 256
-
 #: Blocks with so many rows together become one. The room of many small arrays would
 #: stay between those that are kept, too small for what is made of them in the end.
 _MANY_ROWS: Final = 1 << 18
 
-#: Maximum number of numbers of small blocks that wait to be put together.
-_MAX_WAITING: Final = 1 << 15
+#: So many numbers of blocks wait at most, a megabyte of each kind. They are made narrow
+#: together: for each block, or each small array, it would take far longer.
+_MAX_WAITING: Final = 1 << 17
+
+#: An array takes as much as so many numbers, whatever is in it.
+_ARRAY: Final = 32
 
 _SEQ_BYTES: Final = 4
 
@@ -97,19 +98,15 @@ class GatheredRows:
         Raises:
             DamageError: The file has had its share of memory.
         """
-        num_rows = rows.shape[1]
-        if num_rows < _FEW_ROWS:
-            budget.keep(8 * rows.size + _SEQ_BYTES * num_rows)
-            self._waiting.append(((thread, inferred), rows))
-            self._num_waiting += rows.size
-            if self._num_waiting >= _MAX_WAITING:
-                self._put_together()
+        budget.keep(8 * rows.size + _SEQ_BYTES * rows.shape[1])
+        self._waiting.append(((thread, inferred), rows))
+        self._num_waiting += rows.size + _ARRAY
+        if self._num_waiting < _MAX_WAITING:
             return
-        part = [narrow(column) for column in rows]
-        part += (narrow(np.full(num_rows, one)) for one in (thread, inferred))
-        budget.keep(sum(one.nbytes for one in part) + _SEQ_BYTES * num_rows)
-        self._parts.append(part)
-        self._num_recent += num_rows
+        wide = 8 * sum(rows.size for _, rows in self._waiting)
+        self._put_together()
+        budget.keep(sum(one.nbytes for one in self._parts[-1]) - wide)
+        self._num_recent += len(self._parts[-1][0])
         if self._num_recent >= _MANY_ROWS:
             recent = self._parts[self._num_done :]
             self._parts[self._num_done :] = [[*map(joined, zip(*recent, strict=True))]]
@@ -164,11 +161,12 @@ def known_rows(kind: type[Event], columns: Integers) -> Integers:
             (columns, np.repeat(missing, columns.shape[1], axis=1))
         )
     columns = columns[:width]
-    for number, column in enumerate(own, len(_WRITTEN)):
-        if issubclass(column.type, enum.Enum):
-            understood = np.isin(columns[number], [one.value for one in column.type])
-            if not understood.all():
-                columns = columns[:, understood]
+    for number, is_member in _enums(kind):
+        # As unsigned numbers those below zero are larger than all members, too.
+        values = np.minimum(columns[number].view(np.uint64), len(is_member) - 1)
+        understood = is_member[values]
+        if not understood.all():
+            columns = columns[:, understood]
     return columns
 
 
@@ -212,6 +210,22 @@ def merge(
         columns[kind_name(kind)] = _sorted(kind, table, seq[begin:end], texts)
         begin = end
     return columns
+
+
+@functools.cache
+def _enums(kind: type[Event]) -> tuple[tuple[int, npt.NDArray[np.bool_]], ...]:
+    """Return the place of each column that is an enum, and which numbers are members.
+
+    The last number stands for all larger ones, which are none.
+    """
+    found = []
+    for number, column in enumerate(own_columns(kind), len(_WRITTEN)):
+        if issubclass(column.type, enum.Enum):
+            members = [one.value for one in column.type]
+            is_member = np.zeros(max(members) + 2, np.bool_)
+            is_member[members] = True
+            found.append((number, is_member))
+    return tuple(found)
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import pytest
 from gradviz.trace.events import HookCalled, Mark, NodeStarted, TaskCompleted
 from gradviz.trace.format.frames import Budget, DamageError
 from gradviz.trace.format.model import LOST_TEXT
+from gradviz.trace.probe import Hook
 from gradviz.trace.reading import assembly
 from gradviz.trace.reading.assembly import GatheredRows, Texts, known_rows, merge
 
@@ -41,10 +42,10 @@ class TestTexts:
 
 
 class TestGathering:
-    @pytest.mark.parametrize("few", [0, 2, 100], ids=lambda few: f"few is {few}")
-    @pytest.mark.parametrize("waiting", [1, 7, 1_000])
-    def test_all_rows_are_kept_in_their_order(self, monkeypatch, few, waiting):
-        monkeypatch.setattr(assembly, "_FEW_ROWS", few)
+    @pytest.mark.parametrize("many", [1, 4, 1_000], ids=lambda many: f"many is {many}")
+    @pytest.mark.parametrize("waiting", [1, 50, 1_000])
+    def test_all_rows_are_kept_in_their_order(self, monkeypatch, many, waiting):
+        monkeypatch.setattr(assembly, "_MANY_ROWS", many)
         monkeypatch.setattr(assembly, "_MAX_WAITING", waiting)
         first = block((10, 0, 1), (11, 0, 2), (12, 0, 3))
 
@@ -52,14 +53,13 @@ class TestGathering:
         assert rows.has_any
         columns = rows.columns()
 
-        by_row = {
-            (thread, t_ns, node)
-            for t_ns, node, thread in zip(
-                *(columns[name].tolist() for name in ("t_ns", "node", "thread")),
-                strict=True,
-            )
-        }
-        assert by_row == {(5, 10, 1), (5, 11, 2), (5, 12, 3), (6, 13, 4)}
+        names = ("thread", "t_ns", "node")
+        assert [*zip(*(columns[name].tolist() for name in names), strict=True)] == [
+            (5, 10, 1),
+            (5, 11, 2),
+            (5, 12, 3),
+            (6, 13, 4),
+        ]
         assert not rows.has_any
 
     def test_without_rows_there_are_none(self):
@@ -68,20 +68,21 @@ class TestGathering:
         assert not rows.has_any
         assert all(len(column) == 0 for column in rows.columns().values())
 
-    @pytest.mark.parametrize("num_rows", [1, 1_000])
-    def test_what_they_take_is_taken_from_what_the_file_may_cost(self, num_rows):
+    def test_what_they_take_is_taken_from_what_the_file_may_cost(self, monkeypatch):
+        monkeypatch.setattr(assembly, "_MAX_WAITING", 9 + 2 * assembly._ARRAY)
         kept = []
 
         class Watching(Budget):
             def keep(self, size):
                 kept.append(size)
 
-        rows = np.ones((3, num_rows), np.int64)
-        GatheredRows(TaskCompleted).add(5, rows, Watching(0))
+        rows = GatheredRows(TaskCompleted)
+        for num_rows in (1, 2):
+            rows.add(5, np.ones((3, num_rows), np.int64), Watching(0))
 
-        few = num_rows < assembly._FEW_ROWS
-        # Many are columns of a byte: three, the thread, whether it is inferred.
-        assert kept == [num_rows * ((8 * 3 if few else 5) + assembly._SEQ_BYTES)]
+        seq = assembly._SEQ_BYTES
+        # Then they are columns of a byte: three, the thread, and if it is inferred.
+        assert kept == [8 * 3 + seq, 2 * (8 * 3 + seq), 3 * (5 - 8 * 3)]
 
 
 class TestKnownRows:
@@ -95,9 +96,13 @@ class TestKnownRows:
         assert marks.tolist() == [[1], [2], [3], [0]]
 
     def test_rows_with_a_member_that_an_enum_does_not_have_go(self):
-        rows = known_rows(HookCalled, block((1, 0, 0, 0, 5), (2, 0, 0, 99, 5)))
+        members = [one.value for one in Hook]
+        numbers = [-(2**63), -1, *range(max(members) + 3), 99, 2**63 - 1]
+        many = block(*((t_ns, 0, 0, one, 5) for t_ns, one in enumerate(numbers)))
 
-        assert rows[0].tolist() == [1]
+        rows = known_rows(HookCalled, many)
+
+        assert rows[3].tolist() == sorted(members)
 
 
 class TestMerging:

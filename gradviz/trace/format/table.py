@@ -55,6 +55,32 @@ class _SortedColumn(NamedTuple):
     places: Narrow | None
 
 
+class _SomeRows(Mapping[str, Narrow]):
+    """Columns of some rows; each is made when it is asked for: few of them are."""
+
+    def __init__(
+        self, columns: Mapping[str, Narrow], places: "slice | npt.NDArray[Any]"
+    ) -> None:
+        self._columns = columns
+        self._places = places
+        self._made: dict[str, Narrow] = {}
+
+    def __getitem__(self, name: str) -> Narrow:
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = self._columns[name][self._places]
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+
 #: Of more numbers than that one look at all rows finds theirs as fast.
 _FEW: Final = 64
 
@@ -91,9 +117,12 @@ class Table(Mapping[str, Column]):
 
     def at(self, places: "slice | npt.NDArray[Any]") -> "Table":
         """Some of the rows, in their order; of all of them the table itself."""
-        if not isinstance(places, slice) and places.dtype == np.bool_ and places.all():
+        if isinstance(places, slice):
+            return Table(_SomeRows(self._columns, places))
+        if places.dtype == np.bool_ and places.all():
             return self
-        return Table({name: one[places] for name, one in self._columns.items()})
+        # A copy, for its owner may go on working on it.
+        return Table(_SomeRows(self._columns, places.copy()))
 
     def having(self, name: str, numbers: "Sequence[int] | Narrow") -> "Table":
         """Return the rows of which a column has one of some numbers, in their order.

@@ -69,3 +69,20 @@ def test_rows_are_tuples_of_the_columns_asked_for():
     table = Table({"a": np.array([1, 2]), "b": np.array([3, 4]), "c": np.array([5, 6])})
 
     assert list(table.rows("c", "a")) == [(5, 1), (6, 2)]
+
+
+@pytest.mark.parametrize("places", [[True, False, True], [0, 2]])
+def test_chosen_rows_stay_as_they_were_chosen(places):
+    places = np.array(places)
+    table = Table({"a": np.array([1, 2, 3], np.int8), "b": np.array([4, 5, 6])})
+
+    some = table.at(places)
+    places[:] = places[0]  # its owner goes on with it
+
+    assert some["a"].tolist() == [1, 3]
+    assert some.at(slice(1, None))["b"].tolist() == [6]
+    assert (some.num_rows, len(some), list(some)) == (2, 2, ["a", "b"])
+    assert "b" in some
+    assert "c" not in some
+    with pytest.raises(KeyError):
+        some["c"]

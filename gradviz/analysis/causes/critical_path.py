@@ -23,7 +23,7 @@ from gradviz.analysis.tables.passes import Status, the_pass
 from gradviz.analysis.tables.worker_parts import whole_of
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 if TYPE_CHECKING:
     from gradviz.analysis.tables.hook_calls import HookStretch
@@ -216,7 +216,7 @@ def find_critical_path(trace: Trace, task: int) -> CriticalPath:
     hooks = _hooks(trace, causes)
     pieces = _merged(_with_hooks(_pieces(causes, path), hooks))
     told = _shortened(pieces)
-    numbers = NodeNumbers(trace, np.unique(causes.act_task).tolist())
+    numbers = NodeNumbers(trace, different(causes.act_task).tolist())
     segments = _segments(trace, causes, told, numbers, hooks)
     gain = np.where(if_free < 0, 0, causes.duration_ns - if_free)
     unknown = np.where(slack < 0, np.iinfo(np.int64).max, slack)
@@ -258,7 +258,7 @@ def find_critical_path(trace: Trace, task: int) -> CriticalPath:
             for at, name in zip(order.tolist(), which.tolist(), strict=True)
         ),
         num_runs=len(nodes.end),
-        num_nodes=len(np.unique(causes.of_node[nodes.end])),
+        num_nodes=len(different(causes.of_node[nodes.end])),
         num_alike=num_alike,
         num_recomputed=len(found),
         threads={
@@ -475,7 +475,7 @@ def _segments(
 ) -> tuple[Segment, ...]:
     names = {
         node: definition(trace, node).name if node >= 0 else ""
-        for node in np.unique(told.node).tolist()
+        for node in different(told.node).tolist()
     }
     return tuple(
         Segment(

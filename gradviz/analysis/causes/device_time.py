@@ -10,7 +10,7 @@ from gradviz.analysis.causes.kernel_causes import KernelCauses, kernel_causes
 from gradviz.analysis.tables.executions import MAX_TEXT
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 MAX_DEVICES: Final = 250
 
@@ -50,7 +50,7 @@ def device_times(trace: Trace, begin_ns: int, end_ns: int) -> tuple[DeviceTime, 
     awaited_ns = _awaited(kernels)
     devices = np.array([_device(trace, one) for one in kernels.stream.tolist()], str)
     found = []
-    for device in np.unique(devices)[:MAX_DEVICES].tolist():
+    for device in different(devices)[:MAX_DEVICES].tolist():
         own = np.flatnonzero(devices == device)
         began, ended = kernels.began_ns[own], kernels.ended_ns[own]
         launched = np.minimum(launched_ns[own], began)

@@ -20,7 +20,7 @@ from gradviz.analysis.tables.passes import Status
 from gradviz.analysis.tables.worker_parts import whole_of
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 SCHEMA: Final = "gradviz.utilization"
 VERSION: Final = 1
@@ -136,7 +136,7 @@ def find_utilization(trace: Trace, task: int) -> Utilization:
     stretches = _stretches(causes)
     work_ns = int(nodes.own_ns.sum())
     span_ns = longest_chain(causes, nodes)
-    numbers = NodeNumbers(trace, np.unique(causes.act_task).tolist())
+    numbers = NodeNumbers(trace, different(causes.act_task).tolist())
     waits: Counter[tuple[int, int]] = Counter()
     threads = []
     for lane in lanes[:MAX_THREADS]:

@@ -15,7 +15,7 @@ from gradviz.analysis.tables.executions import execution_columns
 from gradviz.analysis.tables.hook_calls import UNKNOWN, hook_calls
 from gradviz.analysis.tables.passes import pass_parts
 from gradviz.trace.format.model import Trace
-from gradviz.trace.format.table import Table
+from gradviz.trace.format.table import Table, different
 
 #: Stands for the pass itself, outside of any node.
 THE_PASS: Final = -1
@@ -107,7 +107,7 @@ def _waiting_nodes(trace: Trace, parts: Sequence[int], waits: Table) -> Iterator
         return
     runs = execution_columns(trace, parts)
     whole = pass_parts(trace, tasks=parts)
-    for thread in np.unique(waits["thread"]).tolist():
+    for thread in different(waits["thread"]).tolist():
         own = runs.at(np.flatnonzero(runs.thread == thread))
         called = [one for one in whole if one.thread == thread]
         for t_ns in waits["t_ns"][waits.narrow("thread") == thread].tolist():

@@ -28,7 +28,7 @@ from gradviz.analysis.changes.matching import longest_common_order
 from gradviz.analysis.tables.queue_waits import queue_waits
 from gradviz.analysis.tables.spans import NEVER
 from gradviz.trace.format.model import Trace
-from gradviz.trace.format.table import Column, Table
+from gradviz.trace.format.table import Column, Table, different
 
 
 class Turns(NamedTuple):
@@ -155,7 +155,7 @@ def _seen(trace: Trace, pushed: Table, takers: Column) -> Column:
     seqs = np.concatenate([one["seq"] for one in tables])
     found = pushed["seq"].copy()
     for actors in (pushed["thread"], takers):
-        for thread in np.unique(actors).tolist():
+        for thread in different(actors).tolist():
             mine = actors == thread
             did = np.append(np.sort(seqs[threads == thread]), NEVER)
             at = np.searchsorted(did[:-1], found[mine], side="right")

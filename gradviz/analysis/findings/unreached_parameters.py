@@ -70,7 +70,7 @@ def unreached_parameters(trace: Trace) -> UnreachedParameters:
         return UnreachedParameters()
     every = every_parameter(trace)
     reached = _reached(trace)
-    anywhere = np.unique(np.concatenate(reached)) if reached else np.empty(0, np.int64)
+    anywhere = different(np.concatenate(reached)) if reached else np.empty(0, np.int64)
     without = [one for one in every if not np.isin(one.nodes, anywhere).any()]
     found = list(_findings(trace, without))
     differing = [one.names[0] for one in every if _differs(one, reached)]

@@ -19,7 +19,7 @@ from gradviz.analysis.tables.spans import following, in_order, last_events
 from gradviz.analysis.tables.window import is_inside_a_pass, outermost_passes
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Column, Table
+from gradviz.trace.format.table import Column, Table, different
 
 #: Nodes that no pass reaches are told if they saved this part of all that was saved.
 LEAST_UNUSED: Final = 0.1
@@ -91,7 +91,7 @@ def needless_create_graph(trace: Trace) -> Iterator[CostlyFinding]:
         ends = np.array([last[task] for task in tasks])
         first, after = np.searchsorted(seqs, begins), np.searchsorted(seqs, ends)
         made = [np.arange(low, high) for low, high in zip(first, after, strict=True)]
-        places = np.unique(np.concatenate(made)) if made else np.empty(0, np.int64)
+        places = different(np.concatenate(made)) if made else np.empty(0, np.int64)
         if len(places) and not ran[places].any():
             yield CostlyFinding(
                 rule="needless_create_graph",
@@ -150,7 +150,7 @@ def graph_held_over(trace: Trace) -> Iterator[CostlyFinding]:
     num = np.searchsorted(ends, until) - np.searchsorted(begins, since)
     is_long = (num >= MIN_PASSES) & ~_calls_passes(trace, lines_of(trace, nodes))
     if is_long.any():
-        held = np.unique(nodes[is_long])
+        held = different(nodes[is_long])
         size_bytes = savers.of(held)
         node = int(held[size_bytes.argmax()])
         yield CostlyFinding(

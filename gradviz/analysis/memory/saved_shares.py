@@ -21,7 +21,7 @@ from gradviz.analysis.tables.saved_bytes import is_unknown, passes_that_tell
 from gradviz.analysis.tables.window import EventRange
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 #: Maximum number of each told, those that saved most.
 MAX_SHARES: Final = 20
@@ -129,7 +129,7 @@ def unknown_nodes(trace: Trace, tasks: Sequence[int]) -> Column:
     """Return the nodes that ran and may have saved something that is not known."""
     started = trace.columns["node_started"]
     mine = np.isin(started.narrow("task"), np.array(tasks, np.int64))
-    ran = np.unique(started["node"][mine])
+    ran = different(started["node"][mine])
     return ran[is_unknown(trace, ran)]
 
 

@@ -16,7 +16,7 @@ from gradviz.analysis.tables.executions import MAX_TEXT, definition
 from gradviz.analysis.tables.window import is_inside_a_pass
 from gradviz.trace.format.model import NodeDefinition, Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 #: Savings below this share of all that is held are not told.
 LEAST_SHARE: Final = 0.01
@@ -181,7 +181,7 @@ def _unclaimed(trace: Trace, now: Holdings) -> Iterator[Saving]:
         yield Saving(
             means="let go",
             size_bytes=int(left.size_bytes.sum()),
-            num_nodes=len(np.unique(left.node)),
+            num_nodes=len(different(left.node)),
             where=made_at(trace, most),
             node=most.id,
             name=most.name,
@@ -211,7 +211,7 @@ def _saving(
     return Saving(
         means=means,
         size_bytes=int(held.size_bytes.sum()),
-        num_nodes=len(np.unique(held.node)),
+        num_nodes=len(different(held.node)),
         where=where,
         node=known.id,
         name=known.name,

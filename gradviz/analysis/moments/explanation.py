@@ -32,7 +32,7 @@ from gradviz.analysis.training.not_finite import NotFiniteValue, not_finite_valu
 from gradviz.analysis.training.pass_shapes import Usual, medians_like
 from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.format.model import NodeDefinition, Trace
-from gradviz.trace.format.table import Column, Table
+from gradviz.trace.format.table import Column, Table, different
 from gradviz.trace.probe import Push
 
 SCHEMA: Final = "gradviz.explanation"
@@ -322,7 +322,7 @@ def _of_line(trace: Trace, ran: Column, about: NodeDefinition) -> OfLine | None:
         return None
     alike = [
         (other.sequence_nr, other.id)
-        for other in (definition(trace, node) for node in np.unique(ran).tolist())
+        for other in (definition(trace, node) for node in different(ran).tolist())
         if (other.name, other.location) == (about.name, about.location)
     ]
     mine = about.sequence_nr, about.id

@@ -24,7 +24,7 @@ from gradviz.analysis.tables.executions import Executions, execution_columns
 from gradviz.analysis.tables.spans import NEVER, spans, times
 from gradviz.trace.format.clock import SHORT_NS
 from gradviz.trace.format.model import Trace
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 LEAST_NS: Final = 2 * SHORT_NS
 LEAST_PART: Final = 10
@@ -94,26 +94,26 @@ def _pairs(task: Column, thread: Column) -> Column:
 
 def _sums(of: Column, numbers: Column, wanted: Column) -> Column:
     """The sum of the numbers that belong to each of the wanted ones."""
-    different, place = np.unique(of, return_inverse=True)
-    sums = np.zeros(len(different) + 1, np.int64)
+    known, place = np.unique(of, return_inverse=True)
+    sums = np.zeros(len(known) + 1, np.int64)
     np.add.at(sums, place, numbers)
-    found = np.searchsorted(different, wanted)
-    is_there = np.append(different, 0)[found] == wanted
-    return np.where(is_there & (found < len(different)), sums[found], 0)
+    found = np.searchsorted(known, wanted)
+    is_there = np.append(known, 0)[found] == wanted
+    return np.where(is_there & (found < len(known)), sums[found], 0)
 
 
 def _sums_within(
     some: Executions, groups: Column, of: Column, t_ns: Column, numbers: Column
 ) -> Column:
     """The sums of the numbers at moments within nodes, of the group of each node."""
-    different = np.unique(groups)
-    moments = np.unique(np.concatenate((t_ns, some.start_ns, some.end_ns)))
+    known = different(groups)
+    moments = different(np.concatenate((t_ns, some.start_ns, some.end_ns)))
 
     def keys(group: Column, t_ns: Column) -> Column:
-        place = np.searchsorted(different, group)
+        place = np.searchsorted(known, group)
         return place * len(moments) + np.searchsorted(moments, t_ns)
 
-    is_meant = np.isin(of, different)
+    is_meant = np.isin(of, known)
     at = keys(of[is_meant], t_ns[is_meant])
     order = np.argsort(at, kind="stable")
     reached = np.append(0, np.cumsum(numbers[is_meant][order]))

@@ -18,7 +18,7 @@ from gradviz.analysis.tables.spans import NEVER, thinned, times
 from gradviz.analysis.tables.worker_parts import numbers_of, whole_of
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 SCHEMA: Final = "gradviz.queues"
 VERSION: Final = 1
@@ -130,7 +130,7 @@ def build_queues(trace: Trace, tasks: Sequence[int]) -> Queues:
     t_ns = times(trace)
     origin, end = extent(trace, wanted)
     num_by = overtakings(waits.pushes["queue"], waits.popped)
-    ids = np.unique(waits.pushes["queue"])
+    ids = different(waits.pushes["queue"])
     handovers = _handovers(waits.pushes["thread"], waits.popped_by)
     return Queues(
         tasks=numbers_of(trace, tasks),
@@ -259,7 +259,7 @@ def _overtaken(
     places = np.argsort(-num_by, kind="stable")[:MAX_OVERTAKEN]
     queue, nodes = waits.pushes["queue"], waits.pushes["node"]
     tasks = waits.pushes["task"]
-    numbers = NodeNumbers(trace, np.unique(tasks).tolist())
+    numbers = NodeNumbers(trace, different(tasks).tolist())
     found = []
     for place in places[num_by[places] > 0].tolist():
         by = np.flatnonzero(

@@ -15,7 +15,7 @@ from gradviz.analysis.tables.window import NoSuchMomentError, window_of
 from gradviz.analysis.tables.worker_parts import numbers_of, whole_of
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 #: Maximum number of queues told, and of stays in each; lengths count all.
 MAX_QUEUES: Final = 40
@@ -143,7 +143,7 @@ def queues_over_time(
     final = np.where(is_popped, waits.popped, np.minimum(waits.ended - 1, last))
     ended_ns = t_ns[final] - origin
     is_shown = (begun_ns <= until_ns) & (ended_ns >= from_ns)
-    ids = np.unique(waits.pushes["queue"])
+    ids = different(waits.pushes["queue"])
     numbers = NodeNumbers(trace, tasks)
     found = []
     for queue in ids[:MAX_QUEUES].tolist():

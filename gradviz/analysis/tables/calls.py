@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from gradviz.analysis.tables.spans import NEVER, spans
 from gradviz.trace.format.model import Trace
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 CallKind: TypeAlias = Literal["forward", "optimizer"]
 
@@ -99,7 +99,7 @@ def covered(
 def depths(some: Calls) -> Column:
     """Return the nesting depth of each call, without calls that have no end."""
     found = np.zeros(len(some.thread), np.int64)
-    for thread in np.unique(some.thread)[:MAX_THREADS]:
+    for thread in different(some.thread)[:MAX_THREADS]:
         mine = np.flatnonzero(some.thread == thread)
         begin = some.begin_ns[mine]
         before = np.searchsorted(begin[some.has_ended[mine]], begin)

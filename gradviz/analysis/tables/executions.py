@@ -26,6 +26,9 @@ MAX_NAMES: Final = 8
 
 _Truths: TypeAlias = npt.NDArray[np.bool_]
 
+#: Products of numbers below this one fit 64 bits.
+_MOST: Final = 1 << 31
+
 #: End of a node's evaluation. A node that was reached only for its gradient to be
 #: captured did not run; one whose end the trace does not have is unfinished.
 NodeStatus: TypeAlias = Literal["completed", "captured", "failed", "unfinished"]
@@ -124,20 +127,22 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
         trace: The trace.
         tasks: The passes wanted, None for all.
     """
-    began, key, is_capture, number = _begun(trace, tasks)
-    (end_ns, completed_ns), has_ended = _last(
-        trace, "node_completed", tasks, number, key, ("t_ns", "thread_time_ns")
+    started = _begun(trace, tasks)
+    began, is_capture = started.rows, started.is_capture
+    runs = _Runs(started)
+
+    def last(kind: str, *names: str) -> tuple[list[Column], _Truths]:
+        return runs.last(_of_passes(trace, kind, tasks), names)
+
+    (end_ns, completed_ns), has_ended = last("node_completed", "t_ns", "thread_time_ns")
+    (failed_ns, until_ns, errors), has_failed = last(
+        "node_failed", "t_ns", "thread_time_ns", "error"
     )
-    (failed_ns, until_ns, errors), has_failed = _last(
-        trace, "node_failed", tasks, number, key, ("t_ns", "thread_time_ns", "error")
-    )
-    _, was_captured = _last(trace, "capture_taken", tasks, number, key)
+    _, was_captured = last("capture_taken")
     # What ran has let go of the gradients that it was given.
-    _, has_freed = _last(trace, "buffer_freed", tasks, number, key)
-    (pushed, queue), was_pushed = _last(
-        trace, "task_pushed", tasks, number, key, ("t_ns", "queue")
-    )
-    (popped,), was_popped = _last(trace, "task_popped", tasks, number, key)
+    _, has_freed = last("buffer_freed")
+    (pushed, queue), was_pushed = last("task_pushed", "t_ns", "queue")
+    (popped,), was_popped = last("task_popped", "t_ns")
     thread_time_ns = np.where(
         has_failed, until_ns, np.where(has_ended, completed_ns, -1)
     )
@@ -346,14 +351,44 @@ class _Numbers:
     """Gives each pair of task and node that occurs in some rows a number of its own."""
 
     def __init__(self, *some: _PassRows) -> None:
-        self._tasks = different(np.concatenate([rows.task for rows in some]))
-        self._nodes = different(np.concatenate([rows.node for rows in some]))
+        self._tasks = _Ids(np.concatenate([rows.task for rows in some]))
+        self._nodes = _Ids(np.concatenate([rows.node for rows in some]))
 
     def __call__(self, rows: _PassRows) -> Column:
         """The number of each row; -1 where it has none."""
-        task, node = _places(self._tasks, rows.task), _places(self._nodes, rows.node)
-        number = task * len(self._nodes) + node
-        return np.where((task < 0) | (node < 0), -1, number)
+        task, node = self._tasks.places(rows.task), self._nodes.places(rows.node)
+        number = task * self._nodes.size + node
+        number[(task < 0) | (node < 0)] = -1
+        return number
+
+
+class _Ids:
+    """Gives ids places from 0: how far each lies above the least.
+
+    Where they lie too far apart, as in a damaged trace, their places in order.
+
+    Attributes:
+        size: All places are below.
+    """
+
+    def __init__(self, ids: Narrow) -> None:
+        least, largest = (int(ids.min()), int(ids.max())) if len(ids) else (0, -1)
+        self._least, self._largest = least, largest
+        self.size = largest - least + 1
+        self._ordered = None
+        if self.size > _MOST:
+            self._ordered = different(ids)
+            self.size = len(self._ordered)
+
+    def places(self, ids: Narrow) -> Column:
+        """The place of each id, -1 for one that has none."""
+        if self._ordered is not None:
+            return _places(self._ordered, ids)
+        places = ids.astype(np.int64)
+        has_none = (places < self._least) | (places > self._largest)
+        places -= self._least
+        places[has_none] = -1
+        return places
 
 
 def _places(different: Narrow, numbers: Narrow) -> Column:
@@ -365,27 +400,29 @@ def _places(different: Narrow, numbers: Narrow) -> Column:
     return np.where(different[place] == numbers, place, -1)
 
 
-def _last(
-    trace: Trace,
-    kind: str,
-    tasks: Sequence[int] | None,
-    number: _Numbers,
-    keys: Column,
-    names: Sequence[str] = ("t_ns",),
-) -> tuple[list[Column], _Truths]:
-    """Numbers of the last event of a kind of each node, and if there is one."""
-    table = _of_passes(trace, kind, tasks)
-    numbers = number(_PassRows(*map(table.narrow, _PassRows._fields)))
-    order = np.argsort(numbers, kind="stable")
-    ordered = numbers[order]
-    place = np.searchsorted(ordered, keys, side="right") - 1
-    if not len(ordered):
-        nothing = np.zeros(len(keys), np.int64)
-        return [nothing for _ in names], np.zeros(len(keys), np.bool_)
-    found = (place >= 0) & (ordered[place] == keys)
-    rows = order[place]
-    many = (table.narrow(name)[rows].astype(np.int64) for name in names)
-    return [np.where(found, one, 0) for one in many], found
+class _Runs:
+    """Finds the events of nodes that were started.
+
+    Args:
+        began: The nodes.
+    """
+
+    def __init__(self, began: _StartedRows) -> None:
+        self._number = began.number
+        self._keys = different(began.key)
+        self._run = np.searchsorted(self._keys, began.key)
+
+    def last(self, table: Table, names: Sequence[str]) -> tuple[list[Column], _Truths]:
+        """Numbers of the last event in a table of each node, and if there is one."""
+        rows = _PassRows(*map(table.narrow, _PassRows._fields))
+        place = _places(self._keys, self._number(rows))
+        is_known = np.flatnonzero(place >= 0)
+        last = np.full(len(self._keys), -1)
+        last[place[is_known]] = is_known  # of several the last one stays
+        row = last[self._run]
+        found = row >= 0
+        many = (np.append(table.narrow(name), 0)[row] for name in names)
+        return [np.where(found, one, 0).astype(np.int64) for one in many], found
 
 
 def _status(status: NodeStatus) -> int:

@@ -149,7 +149,7 @@ def messages_of(tables: Mapping[str, Table]) -> tuple[SentMessage, ...]:
 
 def _runs(started: Table, nodes: Sequence[int]) -> Mapping[int, list[_NodeStart]]:
     """The runs of some nodes, in order."""
-    started = started.at(np.isin(started.narrow("node"), np.unique(nodes)))
+    started = started.at(np.isin(started.narrow("node"), nodes))
     runs: dict[int, list[_NodeStart]] = defaultdict(list)
     for node, *run in started.rows("node", "seq", "task", "thread", "t_ns"):
         runs[node].append(_NodeStart(*run))

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradviz.trace.format.model import Trace
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 #: No tensor is larger, whatever a damaged trace says.
 MAX_BYTES: Final = 1 << 40
@@ -52,4 +52,4 @@ def passes_that_tell(trace: Trace) -> Column:
     freed = trace.columns["buffer_freed"]
     if not trace.losses.is_complete:
         return freed["task"][:0]
-    return np.unique(freed["task"][freed.narrow("inferred") > 0])
+    return different(freed["task"][freed.narrow("inferred") > 0])

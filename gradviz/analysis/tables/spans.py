@@ -211,7 +211,7 @@ def telling(when: Column, heights: Column) -> Column:
     first = np.flatnonzero(np.diff(piece, prepend=-1))
     last = np.append(first[1:], len(when)) - 1
     highest = np.lexsort((-heights, piece))[first]  # a stable sort: the first of them
-    return np.unique(np.concatenate((highest, last)))
+    return different(np.concatenate((highest, last)))
 
 
 def _find_last_events(trace: Trace) -> tuple[Column, Column]:

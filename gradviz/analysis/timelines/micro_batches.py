@@ -11,13 +11,12 @@ messages are of something else, as the parameters of a parameter server.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from gradviz.analysis.graphs.forward_order import order_by_sequence
 from gradviz.analysis.tables.executions import execution_columns
 from gradviz.analysis.tables.messages import messages
 from gradviz.analysis.timelines.timeline_lanes import Timeline
 from gradviz.trace.format.model import Trace
+from gradviz.trace.format.table import different
 
 
 def micro_batches(trace: Trace, timeline: Timeline) -> Mapping[int, int]:
@@ -34,7 +33,7 @@ def micro_batches(trace: Trace, timeline: Timeline) -> Mapping[int, int]:
     ]
     if not sent:
         return {}
-    ids = np.unique(execution_columns(trace, sorted(tasks)).node).tolist()
+    ids = different(execution_columns(trace, sorted(tasks)).node).tolist()
     place = {node: at for at, node in enumerate(ids)}
     across = [
         (place[node], place[to_node])

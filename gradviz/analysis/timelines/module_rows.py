@@ -16,6 +16,7 @@ from gradviz.analysis.graphs.backward_graph import LEAF
 from gradviz.analysis.timelines.timeline_lanes import Lane, Timeline, nested
 from gradviz.analysis.timelines.timeline_spans import MAX_CALL_ROWS, Span
 from gradviz.trace.format.model import Trace
+from gradviz.trace.format.table import different
 
 #: Modules in modules, as far as anybody writes them.
 _MAX_DEPTH: Final = 64
@@ -66,7 +67,7 @@ def _modules(trace: Trace, ids: Sequence[int]) -> dict[int, str]:
 
 def _called(trace: Trace) -> frozenset[str]:
     """Return the modules whose calls were recorded."""
-    places = np.unique(trace.columns["forward_begun"].narrow("module")).tolist()
+    places = different(trace.columns["forward_begun"].narrow("module")).tolist()
     return frozenset(trace.strings[place] for place in places)
 
 

@@ -12,7 +12,7 @@ from gradviz.analysis.tables.spans import NEVER, Points, spans, thinned, times
 from gradviz.analysis.tables.worker_parts import whole_of
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 from gradviz.trace.probe import Push
 
 
@@ -52,7 +52,7 @@ def queue_lengths(
     begun_ns, ended_ns = begun_ns[is_meant], ended_ns[is_meant]
     queue = waits.pushes["queue"][is_meant]
     found = []
-    for number in np.unique(queue)[:limit].tolist():
+    for number in different(queue)[:limit].tolist():
         mine = queue == number
         when, lengths = _changes(begun_ns[mine], ended_ns[mine], begin_ns, end_ns)
         taken = popped.narrow("thread")[popped.narrow("queue") == number]

@@ -125,6 +125,8 @@ class CollectiveUse(msgspec.Struct, frozen=True, kw_only=True):
 def find_collectives(trace: Trace) -> CollectiveUse:
     """Return the collectives of a trace, their costs, and the stragglers."""
     found = collectives(trace)
+    if not found:
+        return CollectiveUse(collectives=(), ranks=())
     busy = _BusyTimes(trace)
     runs = _PassRuns(trace)
     numbers = NodeNumbers(trace)

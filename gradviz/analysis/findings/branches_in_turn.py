@@ -62,6 +62,8 @@ def branches_in_turn(trace: Trace) -> Iterator[CostlyFinding]:
         if busiest[number] < ONE_THREAD * work[number]:
             continue
         mine = np.flatnonzero(place == number)[:MAX_NODES]
+        if work[number] < LEAST_WORK_BY_SPAN * took[mine].max():
+            continue  # no path is shorter than its longest node
         span, aside = _longest_path(trace, task, runs.node[mine], took[mine])
         if work[number] >= LEAST_WORK_BY_SPAN * span:
             known = definition(trace, aside)
@@ -108,8 +110,7 @@ def _longest_path(
     """
     number = {node: place for place, node in enumerate(nodes.tolist())}
     took = took_ns.tolist()
-    edges = trace.columns["gradient_buffered"]
-    edges = edges.at(edges.narrow("task") == task)
+    edges = trace.columns["gradient_buffered"].having("task", [task])
     into: list[list[int]] = [[] for _ in took]
     for producer, node in edges.rows("producer", "node"):
         if number.get(producer, NEVER) < number.get(node, -1):

@@ -29,7 +29,7 @@ from gradviz.analysis.tables.worker_parts import (
 )
 from gradviz.analysis.training.steps import Steps, find_steps
 from gradviz.trace.format.model import Losses, ProcessDefinition, Trace
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, different
 
 if TYPE_CHECKING:
     from gradviz.analysis.training.not_finite import NotFiniteValue
@@ -162,6 +162,8 @@ def summarize(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
     if tasks is not None:
         tasks = sorted(with_parts(trace, tasks))
     events, duration_ns = _events(trace, tasks)
+    # First, as it has columns of all nodes that ran of its own.
+    steps = find_steps(trace) if tasks is None else None
     runs = execution_columns(trace, tasks)
     per_pass = _passes(trace, tasks, runs)
     places = places_in_order(trace, runs)
@@ -174,7 +176,7 @@ def summarize(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
         num_events=sum(events.values()),
         events=events,
         num_runs=len(runs.node),
-        num_nodes=len(np.unique(runs.node)),
+        num_nodes=len(different(runs.node)),
         num_edges=sum(one.edges for one in per_pass),
         passes=per_pass,
         threads=_threads(trace, runs),
@@ -184,7 +186,7 @@ def summarize(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
         losses=trace.losses,
         omitted_passes=max(num_passes - MAX_PASSES, 0) if tasks is None else 0,
         left_out=tuple(trace.header.scope.in_words()),
-        steps=find_steps(trace) if tasks is None else None,
+        steps=steps,
         processes=trace.processes if len(trace.processes) > 1 else (),
         num_not_finite=num_not_finite,
         not_finite=_not_finite(trace) if num_not_finite else (),

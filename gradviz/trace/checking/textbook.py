@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gradviz.trace.events import kind_name
-from gradviz.trace.format.table import Column, Narrow, Table
+from gradviz.trace.format.table import Column, Narrow, Table, different
 from gradviz.trace.probe import Push
 from gradviz.trace.rules import RULES, NodeState, Transition
 
@@ -232,22 +232,21 @@ class _Book:
 
 def _once(tasks: Narrow) -> Column:
     """The tasks that occur once."""
-    different, times = np.unique(tasks, return_counts=True)
-    once: Column = different[times == 1].astype(np.int64)
+    known, times = np.unique(tasks, return_counts=True)
+    once: Column = known[times == 1].astype(np.int64)
     return once
 
 
-def _brackets(table: Table, step: int, what: int) -> tuple[Column, ...]:
+def _brackets(table: Table, step: int, what: int) -> tuple[Narrow, ...]:
     """Return thread, seq, step, and the key that pairs a start with its end."""
-    same = np.ones(table.num_rows, np.int64)
-    what_of = what * same + table.get("role", 0)
+    role = table.narrow("role") if "role" in table else 0
     return (
-        table["thread"],
-        table["seq"],
-        step * same,
-        what_of,
-        table["task"],
-        table["call" if "call" in table else "node"],
+        table.narrow("thread"),
+        table.narrow("seq"),
+        np.full(table.num_rows, step, np.int8),
+        np.full(table.num_rows, what, np.int16) + role,
+        table.narrow("task"),
+        table.narrow("call" if "call" in table else "node"),
     )
 
 
@@ -286,4 +285,4 @@ def _mismatched_threads(columns: Mapping[str, Table]) -> Column:
     for one in (what, task, node):
         is_pair &= one[places[begins]] == one[places[ends]]
     wrong.append(thread[ends[~is_pair]])
-    return np.unique(np.concatenate(wrong))
+    return different(np.concatenate(wrong))

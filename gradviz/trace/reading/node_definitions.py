@@ -4,7 +4,8 @@ A long recording defines many more nodes than anybody looks at.
 """
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final, Literal
 
@@ -36,6 +37,9 @@ _SINGLE: Final = (
     "location",
 )
 
+#: Its lists, one after the other, and the length of each.
+_LISTS: Final = ("edges", "num_edges", "inputs", "num_inputs")
+
 #: Maximum number of rows that wait to become columns.
 _MAX_WAITING: Final = 1 << 14
 
@@ -61,11 +65,8 @@ class GatheredNodes:
 
     def __init__(self) -> None:
         self.num_rows = 0
-        self._waiting: list[NodeRow] = []
-        self._singles: dict[str, list[Narrow]] = {name: [] for name in _SINGLE}
-        self._lists: dict[str, list[Narrow]] = {
-            name: [] for name in ("edges", "num_edges", "inputs", "num_inputs")
-        }
+        self._waiting = {name: array("q") for name in (*_SINGLE, *_LISTS)}
+        self._parts: dict[str, list[Narrow]] = {name: [] for name in self._waiting}
 
     def add(self, rows: list[NodeRow], budget: Budget) -> None:
         """Keep some rows.
@@ -73,11 +74,18 @@ class GatheredNodes:
         Raises:
             DamageError: The file has had its share of memory.
         """
-        numbers = sum(len(row.edges) + len(row.inputs) for row in rows)
+        edges, inputs = [row.edges for row in rows], [row.inputs for row in rows]
+        numbers = sum(map(len, edges)) + sum(map(len, inputs))
         budget.keep(_ROW_BYTES * len(rows) + _LIST_BYTES * numbers)
         self.num_rows += len(rows)
-        self._waiting += rows
-        if len(self._waiting) >= _MAX_WAITING:
+        # At once: many rows that wait as objects are far apart in memory, and slow.
+        waiting = self._waiting
+        for name in _SINGLE:
+            waiting[name].extend(map(operator.attrgetter(name), rows))
+        for name, lists in (("edges", edges), ("inputs", inputs)):
+            waiting[name].extend(chain.from_iterable(lists))
+            waiting[f"num_{name}"].extend(map(len, lists))
+        if len(waiting["id"]) >= _MAX_WAITING:
             self._put_together()
 
     def nodes(
@@ -88,25 +96,17 @@ class GatheredNodes:
     ) -> "Nodes":
         """Return all kept nodes; of several rows of one node the last counts."""
         self._put_together()
-        for parts in (*self._singles.values(), *self._lists.values()):
+        for parts in self._parts.values():
             parts[:] = [joined(parts)]
-        singles = {name: parts[0] for name, parts in self._singles.items()}
-        lists = {name: parts[0] for name, parts in self._lists.items()}
-        return Nodes(singles, lists, inputs, texts, created)
+        columns = {name: parts[0] for name, parts in self._parts.items()}
+        return Nodes(columns, inputs, texts, created)
 
     def _put_together(self) -> None:
-        rows, self._waiting = self._waiting, []
-        if not rows:
+        if not len(self._waiting["id"]):
             return
-        for name, parts in self._singles.items():
-            parts.append(_column(map(operator.attrgetter(name), rows)))
-        for name, parts in (
-            ("edges", self._lists["edges"]),
-            ("inputs", self._lists["inputs"]),
-        ):
-            lists = [getattr(row, name) for row in rows]
-            parts.append(_column(chain.from_iterable(lists)))
-            self._lists[f"num_{name}"].append(_column(map(len, lists)))
+        for name, numbers in self._waiting.items():
+            self._parts[name].append(narrow(np.array(numbers, np.int64)))
+            self._waiting[name] = array("q")
 
 
 class Nodes(NodeDefinitions):
@@ -114,17 +114,16 @@ class Nodes(NodeDefinitions):
 
     def __init__(
         self,
-        singles: Mapping[str, Narrow],
-        lists: Mapping[str, Narrow],
+        columns: Mapping[str, Narrow],
         inputs: Mapping[int, InputRow],
         texts: Texts,
         created: Table,
     ) -> None:
-        self._singles = singles
-        self._edges, self._inputs = lists["edges"], lists["inputs"]
-        self._edge_ends = np.cumsum(lists["num_edges"], dtype=np.int64)
-        self._input_ends = np.cumsum(lists["num_inputs"], dtype=np.int64)
-        self._rows = _Index(singles["id"])
+        self._singles = {name: columns[name] for name in _SINGLE}
+        self._edges, self._inputs = columns["edges"], columns["inputs"]
+        self._edge_ends = np.cumsum(columns["num_edges"], dtype=np.int64)
+        self._input_ends = np.cumsum(columns["num_inputs"], dtype=np.int64)
+        self._rows = _Index(columns["id"])
         self._known_inputs = inputs
         self._texts = texts
         self._created = created
@@ -302,10 +301,6 @@ class _Index:
         places[places == len(self.numbers)] = 0
         found = self.numbers[places] == numbers
         return np.where(found, self._places[places].astype(np.int64), -1)
-
-
-def _column(numbers: Iterable[int]) -> Narrow:
-    return narrow(np.array(list(numbers), np.int64))
 
 
 def _piece(flat: Narrow, ends: "npt.NDArray[np.int64]", row: int) -> list[Any]:

@@ -168,7 +168,7 @@ def test_rows_become_columns_when_many_wait(monkeypatch):
     found = GatheredNodes()
     for node in range(5):
         found.add([row(node, edges=[node, 1])], Budget(0))
-        assert len(found._waiting) == (node + 1) % 2
+        assert len(found._waiting["id"]) == (node + 1) % 2
 
     nodes = found.nodes({}, TEXTS, CREATED)
 

@@ -397,6 +397,8 @@ def _gelu_bend(x: Gradient, approximate: str) -> Gradient:
     y=lambda grad, x, y, approximate: grad * x * _gelu_bend(y, approximate),
 )
 def _gelu_backward(x: Array, y: Array, approximate: str) -> Array:
+    if approximate == "none":
+        return in_blocks(_exact_gelu_gradient, x, y)
     return in_blocks(lambda x, y: x * _gelu_slope(y, approximate), x, y)
 
 
@@ -410,7 +412,23 @@ def _gelu(x: Array, approximate: str) -> Array:
 
 
 def _exact_gelu(x: Array) -> Array:
-    return x * (0.5 * (1 + erf(x * _ROOT_HALF)))
+    result = erf(x * _ROOT_HALF)
+    result += 1
+    result *= 0.5
+    result *= x
+    return result
+
+
+def _exact_gelu_gradient(grad: Array, x: Array) -> Array:
+    density = np.exp(x * x * -0.5)
+    density *= _NORMAL
+    density *= x
+    below = erf(x * _ROOT_HALF)
+    below += 1
+    below *= 0.5
+    below += density
+    below *= grad
+    return below
 
 
 def _gelu_by_tanh(x: Array) -> Array:

@@ -13,7 +13,6 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.dispatch.differentiable import Op, unary
 from gradviz.ops.dispatch.public import names
-from gradviz.ops.elementwise.choosing import choose
 from gradviz.ops.elementwise.real_kernels import of_reals
 from gradviz.ops.elementwise.scalar_arithmetic import plus, times
 from gradviz.ops.elementwise.transcendental import exp
@@ -40,23 +39,23 @@ _NEAR: Final = (
     7.10359900371425297e-18,
 )
 
-#: Of erf(x) / x up to where erf is 1 in single precision, in x**2: a quotient.
+#: Of erf(x) / x up to where erf is 1 in single precision, in x**2: a quotient, whose
+#: denominator begins with x**10.
 _SATURATED: Final = 3.95
 _NUMERATOR: Final = (
-    1.12837914,
-    1.91549340e-01,
-    5.28753186e-02,
-    3.80812096e-03,
-    2.84687014e-04,
-    2.02591766e-06,
+    5.31638698e-02,
+    7.60067025,
+    1.03530704e02,
+    1.40615975e03,
+    5.12805588e03,
+    2.98205828e04,
 )
 _DENOMINATOR: Final = (
-    1.0,
-    5.03088859e-01,
-    1.14559223e-01,
-    1.50550071e-02,
-    1.17071635e-03,
-    3.78318643e-05,
+    3.16667721e01,
+    4.03580409e02,
+    3.05485729e03,
+    1.33538415e04,
+    2.64278071e04,
 )
 
 #: Of (1 + 2 x) exp(x**2) erfc(x) for x >= 0, in (x - 3.75) / (x + 3.75).
@@ -107,20 +106,19 @@ def _erf(x: Array) -> Array:
 
 def _erf_in_single(x: Array) -> Array:
     """The error function to seven digits: half of the passes over the elements."""
-    near = np.clip(x, -_SATURATED, _SATURATED)
-    square = near * near
-    near *= _polynomial(_NUMERATOR, square)
-    near /= _polynomial(_DENOMINATOR, square)
-    return choose(np.abs(x) >= _SATURATED, np.sign(x), near)
-
-
-def _polynomial(coefficients: tuple[float, ...], t: Array) -> Array:
-    """A polynomial at `t`, the constant term first, by Horner's rule."""
-    total = np.full_like(t, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
-        total *= t
-        total += coefficient
-    return total
+    square = np.clip(x * x, 0, _SATURATED * _SATURATED)
+    result = square * _NUMERATOR[0]
+    result += _NUMERATOR[1]
+    for coefficient in _NUMERATOR[2:]:
+        result *= square
+        result += coefficient
+    below = square + _DENOMINATOR[0]
+    for coefficient in _DENOMINATOR[1:]:
+        below *= square
+        below += coefficient
+    result /= below
+    result *= x  # beyond 1 where `square` is less than the square of `x`
+    return np.clip(result, -1, 1)
 
 
 def _erfc(x: Array) -> Array:

@@ -17,7 +17,7 @@ from gradviz.ops.conventions.promotion import as_floating
 from gradviz.ops.conventions.refusal import check_kinds
 
 #: Number of elements in a block.
-_BLOCK: Final = 1 << 15
+_BLOCK: Final = 1 << 14
 
 
 def of_reals(kernel: str, values: Callable[[Array], Array]) -> Callable[[Array], Array]:

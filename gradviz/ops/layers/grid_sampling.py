@@ -199,6 +199,18 @@ def _across(number: Array, num_channels: int) -> Array:
     return np.broadcast_to(rows, (len(rows), num_channels, rows.shape[2]))
 
 
+def _looked_up(flat: Gradient, number: Array) -> Gradient:
+    """The elements of all channels with these numbers: ``(N, C, P)``."""
+    if type(flat) is not np.ndarray:
+        return gather_at(flat, 2, _across(number, raw(flat).shape[1]))
+    rows = number.reshape(len(number), prod(number.shape[1:]))
+    result = np.empty((*flat.shape[:2], rows.shape[1]), flat.dtype)
+    for image, row, chosen in zip(flat, rows, result, strict=True):
+        # All numbers are within the image; asked to clip, NumPy needs no buffer.
+        np.take(image, row, axis=1, out=chosen, mode="clip")
+    return result
+
+
 #: For each axis the factors of weights, one for each tap.
 _Factors = Sequence[Sequence[Gradient]]
 
@@ -233,7 +245,7 @@ def _sampled(x: Array, grid: Array, look: _Look) -> Array:
     flat, places = _flat(x), grid.shape[1:-1]
     result = np.zeros_like(x, shape=(*x.shape[:2], prod(places)))
     for which, number, exists in _neighbors(axes, look):
-        chosen = gather_at(flat, 2, _across(number, x.shape[1]))
+        chosen = _looked_up(flat, number)
         chosen *= _weight(which, weights, exists)
         result += chosen
     return result.reshape(*x.shape[:2], *places)
@@ -264,10 +276,9 @@ def _slopes(grad: Gradient, x: Gradient, grid: Gradient, look: _Look) -> Gradien
     weights = _weights(fractions, look)
     steepness = [[tap.slope(fraction) for tap in taps] for fraction in fractions]
     flat, flat_grad = _flat(x), _flat(grad)
-    num_channels = raw(x).shape[1]
     sums: list[Gradient] = [0.0] * len(axes)
     for which, number, exists in _neighbors(axes, look):
-        chosen = gather_at(flat, 2, _across(number, num_channels))
+        chosen = _looked_up(flat, number)
         felt = sum_of(flat_grad * chosen, 1, keepdim=True)
         for i in range(len(axes)):
             factors = [*weights[:i], steepness[i], *weights[i + 1 :]]

@@ -8,7 +8,7 @@ from gradviz.ops.conventions.dtype_names import scalar_type_name
 from gradviz.ops.conventions.refusal import check_tensors
 from gradviz.ops.dispatch.differentiable import differentiable
 from gradviz.ops.dispatch.public import names
-from gradviz.ops.shapes.gathering import in_bounds
+from gradviz.ops.shapes.gathering import add_rows, in_bounds
 from gradviz.ops.variables.variable import Value, raw
 
 
@@ -46,22 +46,12 @@ def _sums(
     x: Array, indices: Array, num_rows: int, padding_idx: int, by_frequency: bool
 ) -> Array:
     width = x.shape[-1]
-    result: Array = np.zeros_like(x, shape=(num_rows, width))
+    result: Array = np.zeros_like(x, shape=(num_rows, width), order="C")
     rows = np.reshape(indices, -1)
-    if not rows.size:
-        return result
-    # Equal rows side by side, so that each run of them is one sum.
-    order = np.argsort(rows, kind="stable")
-    rows = rows[order]
-    starts = np.flatnonzero(
-        np.concatenate([rows[:1] == rows[:1], rows[1:] != rows[:-1]])
-    )
-    sums = np.add.reduceat(np.reshape(x, (-1, width))[order], starts, axis=0)
-    chosen = rows[starts]
+    add_rows(result, rows, np.reshape(x, (rows.size, width)))
     if by_frequency:
-        ends = np.concatenate([starts[1:], starts[:1] + rows.size])
-        sums = sums / np.reshape(ends - starts, (-1, 1))
-    result[chosen] = sums
+        counts = np.maximum(np.bincount(rows, minlength=num_rows), 1)
+        result /= np.reshape(counts.astype(x.dtype), (-1, 1))
     if padding_idx >= 0:
         result[padding_idx] = 0
     return result

@@ -1,6 +1,7 @@
 """Exponentials that sum to 1 along a dimension."""
 
 import warnings
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,12 @@ from gradviz.ops.reductions.reduction import sum
 from gradviz.ops.reductions.row_sums import largest, summed, summed_products
 from gradviz.ops.shapes.copying import to_copy
 from gradviz.ops.variables.variable import Value, device_of, raw
+
+#: An array of so many elements does not fit the cache.
+_LARGE: Final = 1 << 21
+
+#: Its rows are worked off in blocks of so many elements, which do.
+_BLOCK: Final = 1 << 16
 
 
 @differentiable(
@@ -53,7 +60,7 @@ def _softmax(x: Array, dim: int) -> Array:
 def _log_softmax_backward(x: Array, y: Array, dim: int) -> Array:
     shares = np.exp(y)
     shares *= _total(x, dim)
-    return x - shares
+    return np.subtract(x, shares, out=shares if x.ndim else None)
 
 
 @differentiable(
@@ -61,6 +68,20 @@ def _log_softmax_backward(x: Array, y: Array, dim: int) -> Array:
     x=lambda grad, result, dim: _log_softmax_backward(grad, result, dim),
 )
 def _log_softmax(x: Array, dim: int) -> Array:
+    x = in_c_order(x)
+    is_last = dim in (-1, x.ndim - 1)
+    if type(x) is not np.ndarray or not is_last or x.size < _LARGE:
+        return _logarithms(x, dim)
+    rows = x.reshape((-1, x.shape[-1]))
+    step = max(1, _BLOCK // x.shape[-1])
+    result: Array = np.empty_like(rows)
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        result[block] = _logarithms(rows[block], 1)
+    return result.reshape(x.shape)
+
+
+def _logarithms(x: Array, dim: int) -> Array:
     shifted = _shifted("log_softmax", x, dim)
     shifted -= np.log(_total(np.exp(shifted), dim))
     return shifted

@@ -87,6 +87,9 @@ _FAR: Final = (
     5.06814890479611132e-17,
 )
 _FAR_SINGLE: Final = 14
+
+#: exp(-x**2) is 0 from here on.
+_VANISHED: Final = 40
 _MIDDLE: Final = 3.75
 
 
@@ -203,9 +206,10 @@ def _erfcx_of_positive(x: Array) -> Array:
 
 
 def _gaussian(x: Array) -> Array:
-    """exp(-x**2) to the last digit: the square of a rounded x has no error."""
+    """exp(-x**2) of x >= 0 to the last digit: a rounded x has an exact square."""
+    x = np.minimum(x, _VANISHED)  # of larger ones, what rounding leaves out is infinite
     rounded = x.astype(np.float32 if x.dtype == np.float64 else np.float16)
-    rounded = np.where(np.isfinite(rounded), rounded, 0).astype(x.dtype)
+    rounded = rounded.astype(x.dtype)
     return np.exp(-rounded * rounded) * np.exp((rounded - x) * (rounded + x))
 
 

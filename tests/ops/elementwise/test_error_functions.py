@@ -8,7 +8,7 @@ import pytest
 import gradviz as gv
 from gradviz import special
 
-NUMBERS = np.concatenate([np.linspace(-27, 27, 4001), np.logspace(-300, 1, 300)])
+NUMBERS = np.concatenate([np.linspace(-27, 27, 4001), np.logspace(-300, 308, 600)])
 
 
 def of(function, numbers):
@@ -26,13 +26,23 @@ def test_values_are_those_of_c_to_the_last_digits(function, reference):
 
 
 def test_single_precision_has_its_seven_digits():
-    numbers = NUMBERS.astype(np.float32)
+    numbers = NUMBERS[np.abs(NUMBERS) < 1e38].astype(np.float32)
     expected = np.array([math.erf(x) for x in numbers])
 
     values = of(gv.erf, numbers)
 
     assert values.dtype == np.float32
     np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-37)
+
+
+@pytest.mark.parametrize("function", [gv.erf, gv.erfc])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nothing_is_left_beyond_the_range_whatever_the_distance(function, dtype):
+    numbers = np.logspace(1.5, np.log10(np.finfo(dtype).max) - 1, 500, dtype=dtype)
+
+    far, near = (1, -1) if function is gv.erf else (0, 2)
+    assert set(of(function, numbers).tolist()) == {far}
+    assert set(of(function, -numbers).tolist()) == {near}
 
 
 @pytest.mark.parametrize("x", [1e-12, 0.3, 0.49, 0.51, 0.9, 1 - 1e-12])

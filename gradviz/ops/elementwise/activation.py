@@ -84,7 +84,8 @@ _leaky_relu_in_place = differentiable(
     y=lambda grad: zeros_like(grad),
 )
 def _hardtanh_backward(x: Array, y: Array, low: float, high: float) -> Array:
-    return choose((y > low) & (y < high), x, x.dtype.type(0))
+    # A NaN is not outside: what comes from above it goes on, as in PyTorch.
+    return choose((y <= low) | (y >= high), x.dtype.type(0), x)
 
 
 @differentiable(
@@ -122,8 +123,8 @@ def _hardswish(x: Array) -> Array:
 
 
 def _outside(x: Array, y: Array, limit: float) -> Array:
-    """`x` where `y` is farther than `limit` from 0; 0 elsewhere."""
-    return choose((y < -limit) | (y > limit), x, x.dtype.type(0))
+    """`x` where `y` is NaN or farther than `limit` from 0; 0 elsewhere."""
+    return choose((y >= -limit) & (y <= limit), x.dtype.type(0), x)
 
 
 _softshrink_backward: Op = differentiable(

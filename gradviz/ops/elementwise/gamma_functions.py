@@ -55,9 +55,19 @@ def _digamma(x: Array) -> Array:
     return np.where(x == 0, np.copysign(np.inf, -x), result)
 
 
+def _trigamma(x: Array) -> Array:
+    """The derivative of that."""
+    is_reflected = x < 0.5
+    total = hurwitz(2, np.where(is_reflected, 1 - x, x))
+    sine = np.sin(np.pi * np.fmod(x, 1))
+    return np.where(is_reflected, (np.pi / sine) ** 2 - total, total)
+
+
 def _polygamma_values(n: int, x: Array) -> Array:
     if n == 0:
         return _digamma(x)
+    if n == 1:
+        return _trigamma(x)
     return (-1) ** (n + 1) * math.factorial(n) * hurwitz(n + 1, x)
 
 

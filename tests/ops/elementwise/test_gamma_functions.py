@@ -43,6 +43,13 @@ def test_polygamma_has_its_known_values():
     )
 
 
+@pytest.mark.parametrize("x", [0.3, -0.3, -20.3, -2_000.25])
+def test_the_slope_of_digamma_falls_by_the_inverse_square(x):
+    here, above = of(lambda numbers: gv.polygamma(1, numbers), x, x + 1)
+
+    np.testing.assert_allclose(here - above, x**-2, atol=here * 1e-14)
+
+
 def test_poles_and_ends_are_told():
     np.testing.assert_equal(
         of(gv.digamma, 0.0, -0.0, -1.0, math.inf, -math.inf),

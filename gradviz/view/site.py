@@ -95,9 +95,11 @@ class Site:
 
     def _page(self, path: Path, query: Mapping[str, str]) -> ViewResponse:
         """The page of some passes; the last one is kept, for who looks again."""
-        if not path.exists() or not path.stat().st_size:
+        # One look at the file: between two, a recording may replace it by an empty one.
+        found = edition_of(path) if path.exists() else None
+        if found is None or not found.size_bytes:
             return _waiting(path, None)
-        if edition_of(path) == self._before:
+        if found == self._before:
             return _waiting(path, self._before)
         trace, edition = self._shelf.read(path)
         if not trace.tasks and not trace.losses.closed:

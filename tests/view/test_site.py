@@ -6,12 +6,15 @@ import os
 import re
 from base64 import b64decode
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from gradviz.trace.reading.reader import parse_trace
-from gradviz.view.site import LISTED, choose_passes
+from gradviz.view.http import ViewRequest
+from gradviz.view.shelf import Shelf, edition_of
+from gradviz.view.site import LISTED, Site, choose_passes
 from tests.hostile.texts import HOSTILE
 from tests.view.conftest import TOKEN, body, header, status, tell_passes, unclosed
 
@@ -253,6 +256,36 @@ def test_a_pass_that_goes_on_is_not_shown_before_it_has_ended():
 
     assert choose_passes(trace, {}) == (0,)
     assert choose_passes(trace, {"task": "last"}) == (1,)
+
+
+class Replaced(type(Path())):
+    """A file that a recording replaces by an empty one after some looks at it."""
+
+    looks = 0
+
+    def stat(self, **options):
+        found = super().stat(**options)
+        type(self).looks -= 1
+        if not type(self).looks:
+            beside = Path(self.parent, "beside")
+            beside.touch()
+            beside.replace(self)
+        return found
+
+
+@pytest.mark.parametrize("looks", [1, 2, 3])
+def test_a_trace_that_is_replaced_while_it_is_looked_at_is_waited_for(tmp_path, looks):
+    path = Replaced(tmp_path / "x.gvt")
+    Path(path).write_bytes(tell_passes(1))
+    before = edition_of(path)
+    Replaced.looks = looks
+    shelf = Shelf(path)
+    site = Site(shelf, before)
+
+    answer = site.answer(ViewRequest("GET", "/trace/x.gvt", {}, {}))
+
+    assert answer.status == 200
+    assert b"waits for the first" in answer.body
 
 
 @pytest.mark.parametrize("contents", [None, b"", unclosed(tell_passes(0))])

@@ -1,4 +1,4 @@
-"""Docstrings begin with a noun or a verb."""
+"""Docstrings, and comments, begin with a noun or a verb."""
 
 import ast
 import re
@@ -31,6 +31,13 @@ ENTRY = re.compile(
     r"(?:(?:to|of|for|in|on|at|by|with|from|along|after|before|since|until) )?"
     r"(?:what|who|whom|whose|which|where|when|why|how|whether)\b.*",
     re.IGNORECASE | re.MULTILINE,
+)
+
+
+#: A line of a comment that begins with a clause in place of a noun.
+COMMENT = re.compile(
+    r"^ *#:? (?:What|Whatever|Who|Whom|Whose|Whoever|Which|Whether|Why|How)\b.*",
+    re.MULTILINE,
 )
 
 
@@ -73,6 +80,15 @@ def test_no_entry_of_a_docstring_begins_with_a_clause():
     }
 
     assert {file: entries for file, entries in found.items() if entries} == {}
+
+
+def test_no_comment_begins_with_a_clause():
+    found = {
+        str(file.relative_to(ROOT)): COMMENT.findall(file.read_text("utf-8"))
+        for file in (ROOT / "gradviz").rglob("*.py")
+    }
+
+    assert {file: lines for file, lines in found.items() if lines} == {}
 
 
 def test_it_notices_an_entry():

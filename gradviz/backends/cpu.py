@@ -53,7 +53,7 @@ class CpuBackend:
     """NumPy arrays in host memory."""
 
     type = "cpu"
-    # What NumPy's functions return in place of an array without dimensions counts too.
+    # NumPy's scalars, which its functions return for arrays without dimensions, count.
     array_types: ArrayTypes = (np.ndarray, PinnedArray, *set(np.sctypeDict.values()))
 
     def device_count(self) -> int:

@@ -64,7 +64,7 @@ class Standby:
             raise UserError(
                 f"cannot listen at {self._path}: {error.strerror or error}"
             ) from None
-        # What ends a recording wakes the thread by a byte: `stop`, the last step.
+        # The end of a recording (`stop`, the last step) wakes the thread by a byte.
         self._awoken, self._waker = socket.socketpair()
         self._waker.setblocking(False)
         self._is_stopped = False

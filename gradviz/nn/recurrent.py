@@ -157,7 +157,7 @@ class Recurrent(Module):
         step = self._step()
         if self.proj_size:
             step = projected(step, getattr(self, f"weight_hr_{suffix}"))
-        # What the inputs contribute is one product for all steps.
+        # The contribution of the inputs is one product for all steps.
         inputs = F.linear(
             sequence,
             getattr(self, f"weight_ih_{suffix}"),

@@ -198,7 +198,7 @@ class RAdam(Optimizer):
         square = moved(kept(state, "exp_avg_sq", x), grad * grad, beta2)
         correction = 1 - beta2**step
         change = group["lr"] * mean / (1 - beta1**step)
-        # How many gradients the mean square is made of, now and in the end.
+        # The number of gradients in the mean square, now and in the end.
         most = 2 / (1 - beta2) - 1
         length = most - 2 * step * beta2**step / correction
         if length > 5.0:

@@ -85,7 +85,7 @@ class StreamCheck(Probe):
 
     def start(self) -> None:
         """Listen to all that begins from now on."""
-        # What was made before hands over unheard; then threads cannot be told apart.
+        # A lock made before hands over unheard; then threads cannot be told apart.
         if not has_silent_lock(sys._getframe(1)):
             self.handovers_heard()
         thread_handovers.listen()

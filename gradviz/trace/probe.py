@@ -431,7 +431,7 @@ class Probe(NodeReports):
 
     # --- the program's threads ---------------------------------------------------
     #
-    # What they leave for each other has a key: a thread, or the object it is left in.
+    # Hand-overs between threads have a key: a thread, or the object it is left in.
     # To leave is reported before it is done, to take afterwards.
 
     def handovers_heard(self) -> None:

@@ -287,7 +287,7 @@ def _ways(
         parts.append(rank_ways(trace, rows))
     source = np.concatenate([one for one, _ in parts])
     target = np.concatenate([one for _, one in parts])
-    # What the clocks of two threads or devices have the wrong way round is no cause.
+    # A way back in time is no cause: two clocks disagree.
     is_way = (source >= 0) & (source < target)
     is_way[is_way] = rows.lane[source[is_way]] != rows.lane[target[is_way]]
     return source[is_way], target[is_way]

@@ -120,7 +120,7 @@ def longest_chain(causes: Causes, nodes: NodeRuns) -> int:
         gradients[whole_of(task)].append(gradient)
     inside: dict[tuple[int, int], int] = defaultdict(int)
     longest = 0
-    # What was called from inside a pass has begun after it.
+    # A pass called from inside another has begun after it: the last one comes first.
     for call in np.flatnonzero(causes.is_kind("task_begun"))[::-1].tolist():
         task = int(causes.of_task[call])
         if task != whole_of(task):

@@ -256,7 +256,7 @@ def acts_of(
     # The setup ends with the first push, whoever is said to have pushed.
     is_pushed = rows.is_kind("task_pushed")[rows.before]
     found[0][is_pushed & (found[0] == Act.SETTING_UP)] = Act.ENGINE
-    # What a lane did first: it is not there how it began, but perhaps what it was.
+    # The trace lacks the start of what a lane did first, but perhaps not its kind.
     first = np.flatnonzero(rows.is_first)
     is_end = rows.is_kind("node_completed", "node_failed")[first]
     is_end |= is_node[first] & (act[first] == Act.RUNNING)

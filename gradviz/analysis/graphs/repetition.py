@@ -179,7 +179,7 @@ class _Ways:
         self._rows = rows[:, is_new[: rows.shape[1]]]
         start, to, way = self._rows
         self._first = np.searchsorted(start, np.arange(len(order) + 1))
-        # What ways are like, wherever they begin: numbers that can be added up.
+        # The shape of ways, independent of their start: numbers that can be added up.
         length = np.where(to < 0, -1, to - start)
         kinds = np.stack([length, way])
         _, kind = np.unique(kinds, axis=1, return_inverse=True)

@@ -84,7 +84,7 @@ def savings(
     ]
     least = LEAST_SHARE * int(now.size_bytes.sum())
     told = [one for one in found if one.size_bytes >= least]
-    # What may not be there at all comes last.
+    # Savings that may not exist come last.
     told.sort(key=lambda one: (one.means == "let go", -one.size_bytes))
     return tuple(
         msgspec.structs.replace(
@@ -99,7 +99,7 @@ def _checkpoints(
 ) -> Iterator[Saving]:
     """Parts of a model of which several nodes hold saved tensors that they will use."""
     is_saved = (now.kind == HoldingKind.SAVED) & ~_has_run(trace, now, peak)
-    # What a pass made is computed again already, or is a graph of that pass.
+    # Tensors made inside a pass are recomputed already, or belong to its own graph.
     saved = now.at(np.flatnonzero(is_saved & ~is_inside_a_pass(trace, now.begin)))
     groups: dict[str, list[int]] = defaultdict(list)
     for place, node in enumerate(saved.node.tolist()):

@@ -146,7 +146,7 @@ def stage_changes(trace: Trace, tasks: Sequence[int] | None = None) -> StageChan
     captured, completed, running = map(
         STAGES.index, ("captured", "completed", "running")
     )
-    # What ran has let go of the gradients that it was given.
+    # A node that ran has freed its gradients.
     was_freed = _seen_before(kind == _KINDS.index("buffer_freed"), first)
     was_captured = _seen_before(stage == captured, first)
     has_run = _seen_before(stage == running, first)

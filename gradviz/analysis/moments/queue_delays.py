@@ -157,7 +157,7 @@ def _busy_ns(
         sums.append(sums[min(before[at], at)] + took)
     covered = np.array(sums, np.int64)
     first, last = (np.searchsorted(ends, at, "right") for at in (begin_ns, end_ns))
-    # What began before and goes on: of several the outermost, which covers them.
+    # A span that began before and goes on: of several the outermost, which covers all.
     outermost = np.minimum(_least(starts, first, last), begin_ns)
     until = covered[np.searchsorted(ends, outermost, "right")] + begin_ns - outermost
     busy = covered[last] - np.where(outermost < begin_ns, until, covered[first])

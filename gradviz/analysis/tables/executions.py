@@ -139,7 +139,7 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
         "node_failed", "t_ns", "thread_time_ns", "error"
     )
     _, was_captured = last("capture_taken")
-    # What ran has let go of the gradients that it was given.
+    # A node that ran has freed its gradients.
     _, has_freed = last("buffer_freed")
     (pushed, queue), was_pushed = last("task_pushed", "t_ns", "queue")
     (popped,), was_popped = last("task_popped", "t_ns")

@@ -139,7 +139,7 @@ def _joined(trace: Trace, parts: Sequence[PassPart]) -> Pass:
         status = "failed"
     elif "unfinished" in statuses:
         status = "unfinished"
-    # Who failed does not wait for a worker that is gone.
+    # A pass that failed does not wait for a worker that is gone.
     has_ended = root.end_ns is not None and status != "unfinished"
     return Pass(
         task=root.task,

@@ -123,7 +123,7 @@ def pass_ends(
         if one.end_ns is None or one.status != "completed" or one.task not in last:
             continue
         begin = last[one.task]
-        # Who fell asleep before the end may have been told of it later.
+        # A thread that fell asleep before the end may have heard of it later.
         fell_ns, woke_ns = slept[one.thread]
         before = int(np.searchsorted(fell_ns, one.end_ns)) - 1
         if before >= 0:
@@ -173,8 +173,8 @@ def stream_waits(trace: Trace, ran: Iterable[KernelRun]) -> list[StreamWait]:
     """
     known = {one.kernel: one for one in ran}
     latest: dict[int, _Awaited] = {}  # of each stream what was launched last
-    # What a stream's next kernel waits for, and what an event marks, which is what its
-    # stream waits for as well: of each other stream the last that was launched.
+    # The kernels that a stream's next one waits for, and those that an event marks, for
+    # which its stream waits as well: of each other stream the last one launched.
     pending: dict[int, dict[int, _Awaited]] = defaultdict(dict)
     marked: dict[int, dict[int, _Awaited]] = {}
     found = []

@@ -87,7 +87,7 @@ class CudaBackend(CudaStreams):
             return self._at(device, self._on_current, device, call, args, kwargs)
         except MemoryError as error:
             failure = error
-        # What is kept for streams at work may be enough, and goes as soon as they are
+        # Memory kept for streams at work may be enough, and is free as soon as they are
         # done. Again from the beginning: what works in place writes last of all.
         if self.account.wait_for_kept(device):
             try:
@@ -154,7 +154,7 @@ class CudaBackend(CudaStreams):
         """A copy in the memory of `device`."""
         pinned = (array,) if non_blocking and isinstance(array, PinnedArray) else ()
         copy = self.upload(array, device, reads=pinned)
-        # What is in other than pinned memory CUDA has read when it returns.
+        # CUDA has read memory that is not pinned when it returns.
         if non_blocking:
             self.account.keep(array, current_stream(device))
         elif is_pinned(array):

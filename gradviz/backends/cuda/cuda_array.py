@@ -79,7 +79,7 @@ class CudaArray(WrappedArray):
         except (TypeError, NotImplementedError) as error:
             return self._on_host(error, function, args, kwargs)
         is_new = isinstance(function, np.ufunc) and "out" not in kwargs
-        # What is not new may be a view of one of these.
+        # An array that is not new may be a view of one of these.
         known = [] if is_new else _arrays_in(args, kwargs)
         if type(result) is type(self.raw):
             result = self._wrapped(result, known)

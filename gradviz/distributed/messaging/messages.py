@@ -194,8 +194,8 @@ class _Envelope(msgspec.Struct, frozen=True):
     message: AnyMessage
 
 
-# What it finds out about the class it keeps; threads that ask it for that at the same
-# time, each for the first time, crash the process. So it is asked here.
+# It inspects a class once, on first use; threads that do that at the same time crash
+# the process. So it is done here.
 msgspec.convert({"message": {"type": "Done"}}, _Envelope)
 
 

@@ -157,7 +157,7 @@ def number_beside(array: Array, number: Operand) -> Operand:
         # 0.0 is the key of -0.0 as well, and NaN is the key of nothing.
         if number == 0 or number != number or len(known) >= _MAX_KEPT:  # noqa: PLR0124
             return number
-        # What is too large becomes infinite, of which NumPy would warn.
+        # Numbers that are too large become infinite, of which NumPy would warn.
         kept = known[number] = quietly(np.array, number, array.dtype)
         kept.flags.writeable = False
     return kept

@@ -91,7 +91,7 @@ class CopySlices(Hookable, Node):
         if not isinstance(grad, Variable):
             whole = grad.copy()
             target = replay(self.steps, whole)
-            # What NumPy broadcast is read-only, even if no element is there twice.
+            # A broadcast array is read-only, even if no element is there twice.
             if np.may_share_memory(target, whole) and target.flags.writeable:
                 target[...] = 0 if part is None else part
                 return whole

@@ -88,7 +88,7 @@ def change(x: V, op: Op, *args: Value, **kwargs: Value) -> V:
     records = GRAD_ENABLED.get()
     old = _stand_in(x)
     if records and (op not in DOORS or HOOKS_IN_USE):
-        # Whatever it consists of may save views of it, and a pack hook may keep it.
+        # Its parts may save views of it, and a pack hook may keep it.
         old.array = old.array.copy()
     result = op(old, *args, **kwargs)
     if not isinstance(result, Variable):

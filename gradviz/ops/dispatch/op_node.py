@@ -194,7 +194,7 @@ class OpNode(Hookable):
 
     def _array(self, value: Any, index: int) -> Any:  # noqa: ANN401 - of any type
         if isinstance(value, Variable):
-            # What was detached since needs no gradient any more: so that is looked at.
+            # A value detached since needs no gradient any more: so this is checked.
             if not value.needs_grad or (
                 value.version is not None and value.version.value
             ):
@@ -234,7 +234,7 @@ class OpNode(Hookable):
         if not self.plan.has_tensors:
             return self.saved
         return tuple(
-            # What is not differentiated is a plain array to formulas.
+            # A constant is a plain array to formulas.
             raw(self.variable(i)) if origin == CONSTANT else self.variable(i)
             for i, origin in enumerate(self.plan.origins)
         )

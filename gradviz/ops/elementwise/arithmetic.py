@@ -47,7 +47,7 @@ _TWO_BOOLS: Final = (
 # --- sums and products ------------------------------------------------------------
 
 
-# What operators call: without the arguments of `add` and `div`, and faster.
+# Called by operators: without the arguments of `add` and `div`, and faster.
 plus = binary(
     "AddBackward0",
     np.add,

@@ -74,7 +74,7 @@ def _power_of_array(x: Array, exponent: Array) -> Array:
 def _power_of_integers(x: Array, exponent: Array) -> Array:
     if not np.any(exponent < 0):
         return np.power(x, exponent)
-    # What is below 1 is cut to 0; of 1 and -1 the power is that of the inverse.
+    # Results below 1 are cut to 0; for 1 and -1 the power is that of the inverse.
     kept = np.power(x, np.abs(exponent))
     return np.where((exponent >= 0) | (np.abs(x) == 1), kept, np.zeros_like(kept))
 

@@ -117,7 +117,7 @@ def _largest(x: Array, window: Window) -> tuple[Array, Array]:
     values: Array = parts[0].copy()
     for part in parts[1:]:
         np.maximum(part, values, out=values)
-    # How many elements of a window come before the chosen one. Counted, not assigned by
+    # The number of elements of a window before the chosen one. Counted, not assigned by
     # masks: a processor cannot foresee those.
     precedes = parts[0] != values
     chosen = precedes.astype(np.min_scalar_type(len(parts)))

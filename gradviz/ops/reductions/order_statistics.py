@@ -200,7 +200,7 @@ def _mode(x: Array, dim: int, keepdim: bool) -> Extremes:
     is_first = np.ones_like(order)
     later = at(dim, slice(1, None))
     is_first[later] = values[later] != values[at(dim, slice(None, -1))]
-    # How many equal ones there are so far: most at the end of the longest run.
+    # The number of equal ones so far: most at the end of the longest run.
     run = step - np.maximum.accumulate(step * is_first, dim)
     end = np.argmax(run, axis=dim, keepdims=True)
     return chosen(

@@ -111,7 +111,7 @@ def _zeroed(x: Array) -> Array:
     return np.zeros_like(x)
 
 
-# What is the same everywhere may be written to elements that share a place.
+# One value for all may be written to elements that share a place.
 for _op in (_filled, _filled_with, _zeroed):
     may_overlap(_op)
 

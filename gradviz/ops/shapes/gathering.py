@@ -43,7 +43,7 @@ def gather_at(x: Array, dim: int, index: Array) -> Array:
     return x[mesh(index, dim, x.ndim)]
 
 
-# What adds to zeros has an edge for them, as in PyTorch, which leads nowhere.
+# Adding to zeros makes an edge for them that leads nowhere, as in PyTorch.
 
 
 @differentiable(

@@ -60,7 +60,7 @@ def becoming(op: Op) -> Callable[..., Value]:
         if result.edge is not None:
             move(x, result.edge)
         if isinstance(x.viewed, View) and isinstance(result.viewed, View):
-            # What may not be changed still may not.
+            # A view that may not be changed stays so.
             result.viewed.creation = x.viewed.creation
             x.viewed = result.viewed
         count_change(x)

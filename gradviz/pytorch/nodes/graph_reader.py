@@ -230,7 +230,7 @@ def _complete(node: SeenNode, places: ForwardPlaces, models: Models) -> None:
     if node.seen_nr < 0:
         variable = None if node.variable is None else node.variable()
         if variable is not None:
-            # Who looks for live graphs in a recorded program knows no models.
+            # A search for live graphs in a recorded program knows no models.
             node.leaf = models.names_of(variable) or node.leaf
     elif not node.module_path and not node.made_by:
         place(node, places)

@@ -142,7 +142,7 @@ class ThreadPlaces:
     def __init__(self, thread_number: Callable[[], int]) -> None:
         self._thread_number = thread_number
         self._of_caller = _OfCaller()
-        # Whoever holds it may run finalizers, which may run modules.
+        # Its holder may run finalizers, which may run modules.
         self._lock = SafeRLock()
         #: By the thread's number; with each, a reference to what lives as long as its
         #: thread. Changed with the lock held, read by single calls into C.

@@ -88,7 +88,7 @@ class ForwardLines:
         names = (_IS_ENABLED, _CHECKS_NAN, _SET_ENABLED)
         self._original = {name: getattr(torch, name) for name in names}
         self._replaced: dict[str, Any] = {}
-        # Whoever holds it may run finalizers, which may end a recording.
+        # Its holder may run finalizers, which may end a recording.
         self._lock = SafeRLock()
         #: Program's wish for anomaly mode, and for its check for NaN. Guarded by the
         #: lock, as are the fields that follow.

@@ -112,7 +112,7 @@ class Watcher:
         self._checks: FiniteChecks | None = None
         self._kept = KeptGraphs()
         self._locations: Locations[str] = Locations(lambda text: text)
-        # Whoever holds it may run finalizers, which may end a recording.
+        # Its holder may run finalizers, which may end a recording.
         self._lock = SafeRLock()
         self._engine = Inference()  # guarded by the lock, as is what follows
         #: Passes that go on, in the order in which they began. Changed by single calls

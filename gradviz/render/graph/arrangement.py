@@ -87,7 +87,7 @@ def _apart(one: _Try) -> list[tuple[int, int]]:
         lowest = ranked - {upper for upper, _ in inner}
         highest = ranked - {lower for _, lower in inner}
         first = min(members)
-        # What is reached from the frame and leads back to it stays where it is.
+        # Boxes reached from the frame that lead back to it stay where they are.
         below = {at for at in strangers - over if at in under or at > first}
         above = strangers - under - below
         more = {(upper, lower) for upper in lowest for lower in below}

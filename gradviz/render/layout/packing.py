@@ -48,7 +48,7 @@ class Packing:
         self._lefts, self._rights = np.zeros((2, len(blocks)))
         np.maximum.at(self._lefts, self.block_of, halves)
         np.maximum.at(self._rights, self.block_of, rights)
-        # Which two blocks stand beside each other, and how far apart they are at least.
+        # Pairs of blocks beside each other, and their least distance.
         items, layer = flat(layers), owners(layers)
         is_beside = layer[1:] == layer[:-1]
         left, right = items[:-1][is_beside], items[1:][is_beside]
@@ -103,7 +103,7 @@ class Packing:
         for block in self._rightwards:
             for other, gap in self._on_left[block]:
                 x[block] = max(x[block], x[other] + gap)
-        # What is on the left of the first box comes back to it.
+        # Blocks to the left of the first box come back to it.
         is_left = {self._main}
         for block in reversed(self._rightwards):
             on_right = self._on_right[block]

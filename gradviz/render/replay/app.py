@@ -181,7 +181,7 @@ class ReplayApp(App[None]):
             self._board.show()
 
         prompt = Prompt(_QUESTIONS[what])
-        # What is typed at once belongs into the line: no key is heard before it can be.
+        # Keys typed at once belong into the line: none is read before it is there.
         await self.push_screen(prompt, answered)
         prompt.set_focus(prompt.query_one(Input))
 

@@ -236,7 +236,7 @@ def _encode_varying(columns: "list[array[int]]") -> Iterator[_Encoded]:
     starts = ends - lengths
     steps = np.empty_like(values)
     np.subtract(values[1:], values[:-1], out=steps[1:])
-    # What stands at the start of a column is no difference of it: let it not count.
+    # The number at the start of a column is no difference: it must not count.
     steps[starts] = steps[starts + 1]
     least = np.minimum.reduceat(steps, starts)
     span = np.maximum.reduceat(steps, starts).view(np.uint64) - least.view(np.uint64)

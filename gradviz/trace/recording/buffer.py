@@ -153,7 +153,7 @@ class Buffers:
         add, own, make_reports = self._add, self._own, reports
 
         class OfThread(local):  # type: ignore[valid-type, misc]
-            # What a finalizer finds that runs while `__init__` does: its events drop.
+            # For a finalizer that runs while `__init__` does: its events are dropped.
             buffer = _dropping()
             rows = buffer.rows
             time = ThreadTime(None)

@@ -208,7 +208,7 @@ class Writer:
 
     def _is_inside(self) -> bool:
         """Return whether the calling thread is writing, further up its stack."""
-        # What a Condition asks its lock. A field of ours that says who writes could not
+        # As a Condition asks its lock. A field of ours that says who writes could not
         # change together with the lock.
         owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]
         return owned

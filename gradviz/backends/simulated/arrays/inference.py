@@ -102,7 +102,7 @@ def _by_rule(function: ufunc, args: tuple[Any, ...]) -> Form:
         for arg, array in zip(args, arrays, strict=True)
     ]
     results = function.resolve_dtypes((*dtypes, *[None] * num_results))[-num_results:]
-    # Who iterates allocates: in the order in memory that ufuncs choose as well.
+    # The iterator allocates, in the order in memory that ufuncs choose as well.
     operands: Any = [*arrays, *[None] * num_results]
     flags: Any = [["readonly"]] * len(arrays) + [
         ["writeonly", "allocate"]

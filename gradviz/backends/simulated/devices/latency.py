@@ -156,7 +156,7 @@ _BY_HOST_LINK: Final = ("Memcpy HtoD", "Memcpy DtoH")
 _BY_PEER_LINK: Final = "Memcpy PtoP"
 
 _PRESETS: Final[dict[str, Hardware]] = {
-    # What the data sheet of the SXM module promises, times what programs get of it:
+    # The figures of the SXM module's data sheet, times the share that programs get:
     # 3.35 TB/s of memory; PCIe 5.0 with 16 lanes, 64 GB/s; NVLink, 450 GB/s one way;
     # 67 TFLOPS in float32 and in float64 (by tensor cores), 989 in half precision.
     "h100-like": Hardware(

@@ -27,7 +27,7 @@ _VIEWS: Final = {
 }
 
 _FIGURES: Final = {
-    "memory": "the pass held at most",
+    "memory": "the pass had a peak of",
     "saved": "its nodes saved",
     "time": "the pass took",
     "passes": "the trace has",

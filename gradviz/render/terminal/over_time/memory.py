@@ -130,7 +130,7 @@ def _head(memory: HeldMemory) -> str:
     peak = memory.peak
     if peak.use.total is None:
         return f"{passes}: what was held is unknown"
-    most = "at least" if memory.is_partial else "at most"
+    most = "peak at least" if memory.is_partial else "peak"
     return f"{passes}: {most} {size(peak.use.total)}, after {duration(peak.after_ns)}"
 
 

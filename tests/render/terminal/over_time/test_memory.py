@@ -87,7 +87,7 @@ def words(lines):
 def test_the_figures_are_told_for_begin_peak_and_end_and_empty_purposes_are_not(shown):
     told = words(shown(lambda console: print_memory(make_memory(), console)))
 
-    assert told[0] == "Backward pass 4: at most 4 MiB, after 250 ns"
+    assert told[0] == "Backward pass 4: peak 4 MiB, after 250 ns"
     assert "all of it 2 MiB 4 MiB 1 MiB" in told
     assert "saved tensors 2 MiB 4 MiB 0 B" in told
     assert "perhaps besides 0 B 1 KiB 0 B" in told
@@ -198,7 +198,7 @@ def test_what_is_unknown_is_never_zero(shown):
 
     told = words(shown(lambda console: print_memory(memory, console)))
 
-    assert told[0] == "Backward pass 4: at least 1 MiB, after 250 ns"
+    assert told[0] == "Backward pass 4: peak at least 1 MiB, after 250 ns"
     assert "saved tensors unknown unknown unknown" in told
 
 

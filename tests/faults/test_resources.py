@@ -112,7 +112,9 @@ def test_without_threads_a_trace_is_written_at_the_end_and_devices_say_so(tmp_pa
     """RLIMIT_NPROC, which does not hold for root: so nobody runs this."""
     done = run(
         """
-        backward()  # import all there is, as long as it can be read
+        with gv.record() as recording:  # import all there is while it can be read
+            backward()
+        recording.trace
         if os.getuid() == 0:
             os.setuid(65534)
         limit(resource.RLIMIT_NPROC, 1)

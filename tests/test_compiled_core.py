@@ -178,7 +178,7 @@ class TestWheels:
 
     @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
     def test_with_one_it_is_compiled_and_works(self, built, tmp_path):
-        # Optimized, it takes three times as long: so are the builds of all other tests.
+        # Optimized, as the builds for all other tests are, it takes twice as long.
         quick = tmp_path / "cc"
         quick.write_text('#!/bin/sh\nexec cc "$@" -O0\n')
         quick.chmod(0o755)

@@ -40,7 +40,7 @@ def _scaled(order: int, x: Array) -> Array:
     series = np.ones_like(large)
     for k in range(_NUM_ASYMPTOTIC_TERMS, 0, -1):
         series = 1 - (4 * order * order - (2 * k - 1) ** 2) / (8 * k * large) * series
-    far = series / np.sqrt(2 * np.pi * large)
+    far = series / np.sqrt(2 * np.pi) / np.sqrt(large)  # the product may overflow
     return np.where(size > _LARGE, far, near)
 
 

@@ -12,6 +12,7 @@ from gradviz.ops.conventions.promotion import as_floating
 from gradviz.ops.conventions.refusal import check_kinds, check_tensors
 from gradviz.ops.dispatch.differentiable import Op, binary
 from gradviz.ops.dispatch.public import names
+from gradviz.ops.elementwise.error_functions import erfc
 from gradviz.ops.elementwise.gamma_functions import lgamma, log_gamma
 from gradviz.ops.elementwise.transcendental import exp, log
 from gradviz.ops.elementwise.zeta_functions import (
@@ -24,8 +25,14 @@ from gradviz.ops.variables.variable import Value
 #: Terms are added up until they are smaller than this part of the sum.
 _EPSILON: Final = 1e-17
 
-#: But no more of them: enough for a of a million.
+#: But no more of them: enough for `a` below a million.
 _MOST_TERMS: Final = 10_000
+_HUGE: Final = 1e6
+
+#: Of Temme's expansion for a huge `a` the first coefficient, by powers of eta, and the
+#: second where eta is 0. Source: DLMF 8.12.
+_FIRST: Final = (-1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835)
+_SECOND: Final = -1 / 540
 
 #: Least denominator, which keeps a continued fraction from dividing by 0.
 _TINY: Final = 1e-300
@@ -77,13 +84,31 @@ def _upper(a: Array, x: Array) -> Array:
     return fraction * _density(a, x)
 
 
+def _huge(a: Array, x: Array, above: bool) -> Array:
+    """One of the parts for a huge `a`, where all that is not near `a` counts as far."""
+    beyond = (x - a) / a
+    eta = np.copysign(np.sqrt(2 * (beyond - np.log1p(beyond))), beyond)
+    near = np.clip(eta, -0.1, 0.1)  # farther away, nothing is left to correct
+    first = np.zeros_like(near)
+    for coefficient in reversed(_FIRST):
+        first = first * near + coefficient
+    rest = np.exp(-0.5 * a * eta * eta) / np.sqrt(2 * np.pi * a) * (first + _SECOND / a)
+    side = 1.0 if above else -1.0
+    return 0.5 * erfc(side * eta * np.sqrt(a / 2)) + side * rest
+
+
 def _part(a: Array, x: Array, above: bool) -> Array:
     """One of the two parts; at the limits as PyTorch has it."""
     inside = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
+    is_huge = inside & (a > _HUGE)
+    inside &= ~is_huge
     by_series = (x <= 1) | (x <= a)
     p = _lower(np.where(inside & by_series, a, 1), np.where(inside & by_series, x, 1))
     q = _upper(np.where(inside & ~by_series, a, 1), np.where(inside & ~by_series, x, 2))
     values = np.where(by_series, 1 - p, q) if above else np.where(by_series, p, 1 - q)
+    if np.any(is_huge):
+        huge = _huge(np.where(is_huge, a, _HUGE), np.where(is_huge, x, _HUGE), above)
+        values = np.where(is_huge, huge, values)
     low, high = (1.0, 0.0) if above else (0.0, 1.0)
     values = np.where(np.isnan(a) | np.isnan(x), np.nan, values)
     for condition, value in (

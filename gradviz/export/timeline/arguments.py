@@ -14,6 +14,7 @@ from gradviz.export.timeline.facts import (
     Details,
     Fact,
     each,
+    fact,
     of_strings,
     where_not_empty,
 )
@@ -37,8 +38,8 @@ def details(trace: Trace, what: Activity) -> Mapping[str, Details]:
     forward, optimizer = what.forward, what.optimizer
     tasks = _queued_titles(trace, what)
     of_queued = {
-        "task": Fact(wholes_of(trace, what.queueing.task)),
-        "node": Fact(what.queueing.node),
+        "task": fact(wholes_of(trace, what.queueing.task)),
+        "node": fact(what.queueing.node),
     }
     return {
         PASS: _passes(trace, what),
@@ -91,15 +92,15 @@ def _passes(trace: Trace, what: Activity) -> Details:
     return Details(
         each(titles),
         {
-            "task": Fact(_column([one.whole for one in some])),
-            "depth": Fact(_column([one.depth for one in some])),
+            "task": fact(_column([one.whole for one in some])),
+            "depth": fact(_column([one.depth for one in some])),
             "status": each([one.status for one in some]),
-            "parent": Fact(
+            "parent": fact(
                 _column(parents),
                 None,
                 np.array([one.parent >= 0 for one in some], bool),
             ),
-            "worker": Fact(
+            "worker": fact(
                 _column(workers),
                 None,
                 np.array([one.worker is not None for one in some], bool),
@@ -115,7 +116,7 @@ def _sleeps(trace: Trace) -> Details:
     )
     names = [queue_name(trace, queue) for queue in queues.tolist()]
     return Details(
-        Fact(np.zeros(len(own), np.int8), ["waiting"]), {"queue": Fact(own, names)}
+        fact(np.zeros(len(own), np.int8), ["waiting"]), {"queue": fact(own, names)}
     )
 
 
@@ -126,9 +127,9 @@ def _kernels(what: Activity) -> Details:
     return Details(
         each([one.name for one in some]),
         {
-            "kernel": Fact(_column([one.kernel for one in some])),
-            "launched_by_thread": Fact(_column([one.thread for one in some])),
-            "waited_ns": Fact(np.maximum(waited_ns, 0)),
+            "kernel": fact(_column([one.kernel for one in some])),
+            "launched_by_thread": fact(_column([one.thread for one in some])),
+            "waited_ns": fact(np.maximum(waited_ns, 0)),
             "location": where_not_empty(
                 [one.location for one in some], np.arange(len(some))
             ),
@@ -139,12 +140,12 @@ def _kernels(what: Activity) -> Details:
 def _queued_titles(trace: Trace, what: Activity) -> Fact:
     names, places = _cut(*trace.nodes.names(what.queueing.node))
     wake_up = len(names)
-    return Fact(np.where(what.queueing.node < 0, wake_up, places), [*names, "wake-up"])
+    return fact(np.where(what.queueing.node < 0, wake_up, places), [*names, "wake-up"])
 
 
 def _ends(calls: Calls) -> Fact:
     """The end of each call that did not simply return."""
-    return Fact(
+    return fact(
         np.where(calls.has_ended, 1, 0),
         ["unfinished", "failed"],
         calls.failed | ~calls.has_ended,
@@ -166,22 +167,22 @@ def _runs(trace: Trace, what: Activity) -> Details:
         return where_not_empty([*texts, ""], np.where(is_known, places, len(texts)))
 
     return Details(
-        Fact(*_cut(*nodes.names(runs.node))[::-1]),
+        fact(*_cut(*nodes.names(runs.node))[::-1]),
         {
-            "task": Fact(wholes_of(trace, runs.task)),
-            "node": Fact(runs.node),
-            "device": Fact(*_cut(*nodes.names(runs.node, "device"))[::-1]),
-            "topological_nr": Fact(nodes.topological_nrs(runs.node)),
-            "status": Fact(runs.status, STATUSES),
+            "task": fact(wholes_of(trace, runs.task)),
+            "node": fact(runs.node),
+            "device": fact(*_cut(*nodes.names(runs.node, "device"))[::-1]),
+            "topological_nr": fact(nodes.topological_nrs(runs.node)),
+            "status": fact(runs.status, STATUSES),
             # That of every AccumulateGrad is none of its own.
-            "sequence_nr": Fact(sequence_nr, None, sequence_nr != -1),
+            "sequence_nr": fact(sequence_nr, None, sequence_nr != -1),
             "inputs": _inputs(trace, runs.node),
-            "waited_ns": Fact(runs.waited_ns, None, runs.waited_ns >= 0),
-            "thread_time_ns": Fact(runs.thread_time_ns, None, runs.thread_time_ns >= 0),
+            "waited_ns": fact(runs.waited_ns, None, runs.waited_ns >= 0),
+            "thread_time_ns": fact(runs.thread_time_ns, None, runs.thread_time_ns >= 0),
             "error": of_strings(trace, runs.error)._replace(is_told=runs.error >= 0),
             "module": told(*_cut(*nodes.names(runs.node, "module"))),
             "location": told(*_cut(*nodes.names(runs.node, "location"))),
-            "worker": Fact(
+            "worker": fact(
                 workers[own], None, np.isin(runs.task, _column(list(parts)))
             ),
             "parameters": told(*_parameters(trace, runs.node)),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from gradviz.analysis.tables.executions import MAX_TEXT
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Narrow
+from gradviz.trace.format.table import Narrow, narrow
 
 
 class Fact(NamedTuple):
@@ -36,6 +36,15 @@ class Fact(NamedTuple):
         return Fact(self.values[places], self.texts, is_told)
 
 
+def fact(
+    values: Narrow,
+    texts: Sequence[str] | None = None,
+    is_told: npt.NDArray[np.bool_] | None = None,
+) -> Fact:
+    """Return a fact that takes as little memory as its numbers allow."""
+    return Fact(narrow(values), texts, is_told)
+
+
 class Details(NamedTuple):
     """The titles of all slices of a kind, and their arguments by name."""
 
@@ -57,13 +66,13 @@ class Details(NamedTuple):
 
 def each(texts: Sequence[str]) -> Fact:
     """Return a text for each slice."""
-    return Fact(np.arange(len(texts)), texts)
+    return fact(np.arange(len(texts)), texts)
 
 
 def where_not_empty(texts: Sequence[str], places: Narrow) -> Fact:
     """Return a text for each slice that has one that is not empty."""
     is_told = np.array([bool(one) for one in texts], np.bool_)
-    return Fact(places, texts, is_told[places])
+    return fact(places, texts, is_told[places])
 
 
 def of_strings(
@@ -72,4 +81,4 @@ def of_strings(
     """Return texts by their places among those of the trace."""
     different, own = np.unique(places, return_inverse=True)
     cut = [shortened(trace.strings[place], MAX_TEXT) for place in different.tolist()]
-    return Fact(own, [*map(worded, cut)])
+    return fact(own, [*map(worded, cut)])

@@ -65,7 +65,7 @@ class Slices:
     """
 
     def __init__(
-        self, begin_ns: Column, end_ns: Column, kind: Narrow, place: Column
+        self, begin_ns: Column, end_ns: Column, kind: Narrow, place: Narrow
     ) -> None:
         self.begin_ns, self.end_ns, self.kind, self.place = (
             begin_ns,
@@ -128,7 +128,9 @@ def thread_slices(trace: Trace, what: Activity) -> Iterator[tuple[int, Slices]]:
                 for kind, thread, _, _ in parts
             ]
         ),
-        np.concatenate([np.arange(len(thread)) for _, thread, _, _ in parts]),
+        np.concatenate(
+            [np.arange(len(thread), dtype=np.int32) for _, thread, _, _ in parts]
+        ),
     )
     for thread in np.unique(threads).tolist():
         yield thread, every.at(threads == thread).in_order()
@@ -176,21 +178,25 @@ def nesting(slices: Slices) -> list[Slices]:
         else:
             numbers[place] = len(still_open)
             still_open.append(array("q", [end_ns]))
+    if len(still_open) == 1:  # as nearly always: no copy is made
+        return [slices]
     return [slices.at(numbers == number) for number in range(len(still_open))]
 
 
-def moments(track: Slices) -> Column:
+def moments(track: Slices) -> Narrow:
     """Return the order in which slices that nest begin and end.
 
     A number from 0 on is the place at which one begins, `~place` the end of that one.
     """
-    places = np.arange(len(track))
+    # Half the width: there are never as many, and a long trace has millions.
+    places = np.arange(len(track), dtype=np.int32)
     # One that ends is found to have ended when a later one begins.
-    found = np.maximum(places + 1, np.searchsorted(track.begin_ns, track.end_ns))
+    later = np.searchsorted(track.begin_ns, track.end_ns).astype(np.int32)
+    found = np.maximum(places + 1, later)
     # Ends stand before that begin, the innermost first.
     key = np.concatenate((2 * found[::-1], 2 * places + 1))
     ends_and_begins = np.concatenate((~places[::-1], places))
-    ordered: Column = ends_and_begins[np.argsort(key, kind="stable")]
+    ordered: Narrow = ends_and_begins[np.argsort(key, kind="stable")]
     return ordered
 
 

@@ -1,3 +1,5 @@
+import ast
+import inspect
 import subprocess
 import sys
 
@@ -85,6 +87,14 @@ def test_names_that_are_loaded_late_are_what_their_modules_have():
     assert {"record", "draw", "load_trace"} <= {*api.__all__} & {*dir(gv)}
     with pytest.raises(AttributeError, match="has no attribute 'recordings'"):
         _ = api.recordings
+
+
+def test_type_checkers_and_programs_find_late_names_in_the_same_modules():
+    tree = ast.parse(inspect.getsource(api))
+    (block,) = (one for one in tree.body if isinstance(one, ast.If))
+
+    shown = {one.names[0].asname: one.module for one in block.body}
+    assert shown == api._LATE
 
 
 def test_the_docstring_tells_the_truth():

@@ -320,11 +320,9 @@ def _straggler(
         return None
     # A thread of the backend begins a collective, and may wake up late for that: the
     # launch is the rank's own doing.
-    launched = [part.launched_ns for part in one.parts]
-    times = [
-        part.began_ns if None in launched or at_ns is None else at_ns
-        for part, at_ns in zip(one.parts, launched, strict=True)
-    ]
+    times = [part.launched_ns for part in one.parts if part.launched_ns is not None]
+    if len(times) < len(one.parts):
+        times = [part.began_ns for part in one.parts]
     late_ns = max(times) - min(times)
     first, last = (one.parts[times.index(limit(times))] for limit in (min, max))
     late = Straggler(rank=last.rank, late_ns=late_ns)

@@ -72,7 +72,7 @@ def spans(begins: Table, ends: Table, key: Sequence[str]) -> Spans:
     keys, end_keys = _numbers([a for a, _ in many], [b for _, b in many])
     begin, end = begins["seq"], ends["seq"]
     ended = _nth_ends(keys, end_keys, end)
-    if (ended < begin).any():
+    if (ended < begin).any():  # seldom: the trace has lost a start
         has_start = _have_starts(keys, begin, end_keys, end)
         ended = _nth_ends(keys, end_keys[has_start], end[has_start])
     return Spans(begins, begin, ended)

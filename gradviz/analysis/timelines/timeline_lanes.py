@@ -40,13 +40,13 @@ from gradviz.analysis.timelines.idle_spans import (
     sleeps,
     stream_waits,
 )
-from gradviz.analysis.timelines.meetings import RankMeeting, meetings
 from gradviz.analysis.timelines.queue_traffic import (
     PushAcross,
     QueueLength,
     pushes_across,
     queue_lengths,
 )
+from gradviz.analysis.timelines.rank_waits import RankWait, rank_waits
 from gradviz.analysis.timelines.timeline_spans import (
     Period,
     Span,
@@ -127,8 +127,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
         messages: Gradients that went from worker to worker in these passes, and what
             ran for them; their times too are counted from the start.
         parts: Part of each worker in the passes, the same way.
-        meetings: Starts of the last rank in each collective of the passes that others
-            waited in, the same way.
+        rank_waits: Waits of ranks for the last one in collectives of the passes, the
+            same way.
     """
 
     tasks: tuple[int, ...]
@@ -148,7 +148,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[QueueLength, ...] = ()
     messages: tuple[SentMessage, ...] = ()
     parts: tuple[PassPart, ...] = ()
-    meetings: tuple[RankMeeting, ...] = ()
+    rank_waits: tuple[RankWait, ...] = ()
 
 
 def build_timeline(
@@ -259,7 +259,7 @@ def build_timeline(
             for one in messages(trace)
             if one.task in shown_tasks
         ),
-        meetings=tuple(one.after(origin) for one in meetings(trace, tasks)),
+        rank_waits=tuple(one.after(origin) for one in rank_waits(trace, tasks)),
     )
 
 

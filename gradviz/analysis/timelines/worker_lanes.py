@@ -10,15 +10,17 @@ ran no node, hook, kernel, forward or optimizer; in a collective it may just wai
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
-from gradviz.analysis.tables.messages import SentMessage
 from gradviz.analysis.timelines.timeline_lanes import Lane, Timeline, busy_ns
 from gradviz.analysis.timelines.timeline_spans import Span
 from gradviz.trace.format.model import Trace
 from gradviz.trace.reading.worker_threads import owner_of
+
+_Some = TypeVar("_Some", bound=msgspec.Struct)
 
 #: Activities of a thread that say nothing of its worker.
 _OF_THREADS: Final = frozenset({"wait", "setup", "finish"})
@@ -51,26 +53,18 @@ def with_worker_lanes(timeline: Timeline) -> Timeline:
         lanes=tuple(lane for lane in lanes if lane.spans),
         threads={**timeline.threads, **{first[owner]: owner for owner in first}},
         pushes=tuple(
-            replace(
-                one,
-                from_thread=lane_of.get(one.from_thread, one.from_thread),
-                to_thread=lane_of.get(one.to_thread, one.to_thread),
-            )
+            _in_lanes(one, lane_of, "from_thread", "to_thread")
             for one in timeline.pushes
             if lane_of.get(one.from_thread, -1) != lane_of.get(one.to_thread, -2)
         ),
         messages=tuple(
-            _with_lanes(one, lane_of)
+            _in_lanes(one, lane_of, "thread", "to_thread")
             for one in timeline.messages
             if one.worker != one.peer
         ),
-        meetings=tuple(
-            replace(
-                one,
-                thread=lane_of.get(one.thread, one.thread),
-                to_thread=lane_of.get(one.to_thread, one.to_thread),
-            )
-            for one in timeline.meetings
+        rank_waits=tuple(
+            _in_lanes(one, lane_of, "thread", "last_thread")
+            for one in timeline.rank_waits
         ),
         queues=tuple(
             replace(one, thread=-1)
@@ -107,11 +101,12 @@ def bubble(lane: Lane, begin_ns: int, end_ns: int) -> float:
     return 1.0 - busy / max(end_ns - begin_ns, 1)
 
 
-def _with_lanes(message: SentMessage, lane_of: dict[int, int]) -> SentMessage:
+def _in_lanes(one: _Some, lane_of: dict[int, int], *names: str) -> _Some:
+    """Return the same with the lanes of some threads in place of them."""
+    threads = {name: getattr(one, name) for name in names}
     return replace(
-        message,
-        thread=lane_of.get(message.thread, message.thread),
-        to_thread=lane_of.get(message.to_thread, message.to_thread),
+        one,
+        **{name: lane_of.get(thread, thread) for name, thread in threads.items()},
     )
 
 

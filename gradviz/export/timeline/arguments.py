@@ -14,7 +14,7 @@ from gradviz.export.timeline.facts import (
     Details,
     Fact,
     each,
-    fact,
+    narrow_fact,
     of_strings,
     where_not_empty,
 )
@@ -38,8 +38,8 @@ def details(trace: Trace, what: Activity) -> Mapping[str, Details]:
     forward, optimizer = what.forward, what.optimizer
     tasks = _queued_titles(trace, what)
     of_queued = {
-        "task": fact(wholes_of(trace, what.queueing.task)),
-        "node": fact(what.queueing.node),
+        "task": narrow_fact(wholes_of(trace, what.queueing.task)),
+        "node": narrow_fact(what.queueing.node),
     }
     return {
         PASS: _passes(trace, what),
@@ -92,15 +92,15 @@ def _passes(trace: Trace, what: Activity) -> Details:
     return Details(
         each(titles),
         {
-            "task": fact(_column([one.whole for one in some])),
-            "depth": fact(_column([one.depth for one in some])),
+            "task": narrow_fact(_column([one.whole for one in some])),
+            "depth": narrow_fact(_column([one.depth for one in some])),
             "status": each([one.status for one in some]),
-            "parent": fact(
+            "parent": narrow_fact(
                 _column(parents),
                 None,
                 np.array([one.parent >= 0 for one in some], bool),
             ),
-            "worker": fact(
+            "worker": narrow_fact(
                 _column(workers),
                 None,
                 np.array([one.worker is not None for one in some], bool),
@@ -116,7 +116,8 @@ def _sleeps(trace: Trace) -> Details:
     )
     names = [queue_name(trace, queue) for queue in queues.tolist()]
     return Details(
-        fact(np.zeros(len(own), np.int8), ["waiting"]), {"queue": fact(own, names)}
+        narrow_fact(np.zeros(len(own), np.int8), ["waiting"]),
+        {"queue": narrow_fact(own, names)},
     )
 
 
@@ -127,9 +128,9 @@ def _kernels(what: Activity) -> Details:
     return Details(
         each([one.name for one in some]),
         {
-            "kernel": fact(_column([one.kernel for one in some])),
-            "launched_by_thread": fact(_column([one.thread for one in some])),
-            "waited_ns": fact(np.maximum(waited_ns, 0)),
+            "kernel": narrow_fact(_column([one.kernel for one in some])),
+            "launched_by_thread": narrow_fact(_column([one.thread for one in some])),
+            "waited_ns": narrow_fact(np.maximum(waited_ns, 0)),
             "location": where_not_empty(
                 [one.location for one in some], np.arange(len(some))
             ),
@@ -140,12 +141,14 @@ def _kernels(what: Activity) -> Details:
 def _queued_titles(trace: Trace, what: Activity) -> Fact:
     names, places = _cut(*trace.nodes.names(what.queueing.node))
     wake_up = len(names)
-    return fact(np.where(what.queueing.node < 0, wake_up, places), [*names, "wake-up"])
+    return narrow_fact(
+        np.where(what.queueing.node < 0, wake_up, places), [*names, "wake-up"]
+    )
 
 
 def _ends(calls: Calls) -> Fact:
     """The end of each call that did not simply return."""
-    return fact(
+    return narrow_fact(
         np.where(calls.has_ended, 1, 0),
         ["unfinished", "failed"],
         calls.failed | ~calls.has_ended,
@@ -167,22 +170,24 @@ def _runs(trace: Trace, what: Activity) -> Details:
         return where_not_empty([*texts, ""], np.where(is_known, places, len(texts)))
 
     return Details(
-        fact(*_cut(*nodes.names(runs.node))[::-1]),
+        narrow_fact(*_cut(*nodes.names(runs.node))[::-1]),
         {
-            "task": fact(wholes_of(trace, runs.task)),
-            "node": fact(runs.node),
-            "device": fact(*_cut(*nodes.names(runs.node, "device"))[::-1]),
-            "topological_nr": fact(nodes.topological_nrs(runs.node)),
-            "status": fact(runs.status, STATUSES),
+            "task": narrow_fact(wholes_of(trace, runs.task)),
+            "node": narrow_fact(runs.node),
+            "device": narrow_fact(*_cut(*nodes.names(runs.node, "device"))[::-1]),
+            "topological_nr": narrow_fact(nodes.topological_nrs(runs.node)),
+            "status": narrow_fact(runs.status, STATUSES),
             # That of every AccumulateGrad is none of its own.
-            "sequence_nr": fact(sequence_nr, None, sequence_nr != -1),
+            "sequence_nr": narrow_fact(sequence_nr, None, sequence_nr != -1),
             "inputs": _inputs(trace, runs.node),
-            "waited_ns": fact(runs.waited_ns, None, runs.waited_ns >= 0),
-            "thread_time_ns": fact(runs.thread_time_ns, None, runs.thread_time_ns >= 0),
+            "waited_ns": narrow_fact(runs.waited_ns, None, runs.waited_ns >= 0),
+            "thread_time_ns": narrow_fact(
+                runs.thread_time_ns, None, runs.thread_time_ns >= 0
+            ),
             "error": of_strings(trace, runs.error)._replace(is_told=runs.error >= 0),
             "module": told(*_cut(*nodes.names(runs.node, "module"))),
             "location": told(*_cut(*nodes.names(runs.node, "location"))),
-            "worker": fact(
+            "worker": narrow_fact(
                 workers[own], None, np.isin(runs.task, _column(list(parts)))
             ),
             "parameters": told(*_parameters(trace, runs.node)),

@@ -36,7 +36,7 @@ class Fact(NamedTuple):
         return Fact(self.values[places], self.texts, is_told)
 
 
-def fact(
+def narrow_fact(
     values: Narrow,
     texts: Sequence[str] | None = None,
     is_told: npt.NDArray[np.bool_] | None = None,
@@ -58,21 +58,21 @@ class Details(NamedTuple):
     def said(self, place: int) -> dict[str, int | str]:
         """Return the arguments of one slice."""
         return {
-            name: fact.of(place)
-            for name, fact in self.arguments.items()
-            if fact.is_told is None or fact.is_told[place]
+            name: one.of(place)
+            for name, one in self.arguments.items()
+            if one.is_told is None or one.is_told[place]
         }
 
 
 def each(texts: Sequence[str]) -> Fact:
     """Return a text for each slice."""
-    return fact(np.arange(len(texts)), texts)
+    return narrow_fact(np.arange(len(texts)), texts)
 
 
 def where_not_empty(texts: Sequence[str], places: Narrow) -> Fact:
     """Return a text for each slice that has one that is not empty."""
     is_told = np.array([bool(one) for one in texts], np.bool_)
-    return fact(places, texts, is_told[places])
+    return narrow_fact(places, texts, is_told[places])
 
 
 def of_strings(
@@ -81,4 +81,4 @@ def of_strings(
     """Return texts by their places among those of the trace."""
     different, own = np.unique(places, return_inverse=True)
     cut = [shortened(trace.strings[place], MAX_TEXT) for place in different.tolist()]
-    return fact(own, [*map(worded, cut)])
+    return narrow_fact(own, [*map(worded, cut)])

@@ -27,6 +27,8 @@ _EPSILON: Final = 1e-17
 
 #: But no more of them: enough for `a` below a million.
 _MOST_TERMS: Final = 10_000
+
+#: From there on an expansion takes over.
 _HUGE: Final = 1e6
 
 #: Of Temme's expansion for a huge `a` the first coefficient, by powers of eta, and the

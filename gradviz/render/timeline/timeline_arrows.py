@@ -6,8 +6,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from gradviz.analysis.tables.messages import SentMessage
 from gradviz.analysis.timelines.idle_spans import StreamWait
-from gradviz.analysis.timelines.meetings import RankMeeting
 from gradviz.analysis.timelines.queue_traffic import PushAcross
+from gradviz.analysis.timelines.rank_waits import RankWait
 from gradviz.analysis.timelines.timeline_lanes import Timeline
 from gradviz.analysis.timelines.timeline_spans import Span
 from gradviz.render.charts.bars import Scale
@@ -18,7 +18,7 @@ MAX_ARROWS: Final = 300
 #: Least size of a cell: of many arrows, those whose ends are in the same cells are one.
 LEAST_CELL: Final = 3.0
 
-ArrowKind: TypeAlias = Literal["push", "await", "send", "meet"]
+ArrowKind: TypeAlias = Literal["push", "await", "send", "join"]
 
 
 class Place(NamedTuple):
@@ -33,7 +33,7 @@ class Arrow(NamedTuple):
 
     Attributes:
         kind: A node that was pushed, a stream that waited, gradients that were sent to
-            another worker, or the last rank of a collective, for which another waited.
+            another worker, or the last rank that joined a collective.
         x: X coordinate of its start.
         y: Y coordinate of its start.
         to_x: X coordinate of its tip.
@@ -93,7 +93,7 @@ def rows_of_pushed(
         wanted.add((sent.to_thread, sent.to_task, sent.to_node))
     found: dict[tuple[int | str, int, int], int] = {}
     collectives: dict[tuple[int, str], list[Span]] = defaultdict(list)
-    for lane in timeline.lanes if timeline.meetings else ():
+    for lane in timeline.lanes if timeline.rank_waits else ():
         for span in lane.spans:
             if span.kind == "collective":
                 collectives[lane.thread, span.name].append(span)
@@ -124,8 +124,8 @@ def arrows(timeline: Timeline, scale: Scale, rows: PushedRows) -> list[Arrow]:
     pushes = [_push(one, timeline, scale, rows, names) for one in timeline.pushes]
     waits = [_wait(one, scale, rows, names) for one in timeline.waits]
     sent = [_send(one, scale, rows, names) for one in timeline.messages]
-    met = [_meet(one, scale, rows) for one in timeline.meetings]
-    found = [one for one in (*pushes, *waits, *sent, *met) if one is not None]
+    joins = [_join(one, scale, rows) for one in timeline.rank_waits]
+    found = [one for one in (*pushes, *waits, *sent, *joins) if one is not None]
     few, cell = found, LEAST_CELL
     while len(few) > MAX_ARROWS and cell < 2 * scale.right:
         few = _merged(found, cell)
@@ -204,19 +204,19 @@ def _send(
     return _arrow("send", source, target, sent_ns, message.start_ns, scale, lines)
 
 
-def _meet(meeting: RankMeeting, scale: Scale, rows: PushedRows) -> Arrow | None:
-    at_ns = meeting.at_ns
+def _join(wait: RankWait, scale: Scale, rows: PushedRows) -> Arrow | None:
+    until_ns = wait.until_ns
     last, waiting = (
         "a rank" if rank is None else f"rank {rank}"
-        for rank in (meeting.rank, meeting.to_rank)
+        for rank in (wait.last_rank, wait.rank)
     )
     lines = [
-        f"{last} is the last to begin {meeting.name}, at {duration(at_ns)}",
-        f"{waiting} has waited for {duration(meeting.waited_ns)}",
+        f"{last} is the last to begin {wait.name}, at {duration(until_ns)}",
+        f"{waiting} has waited for {duration(wait.waited_ns)}",
     ]
-    source = rows.of_collective(meeting.thread, meeting.name, at_ns)
-    target = rows.of_collective(meeting.to_thread, meeting.name, at_ns)
-    return _arrow("meet", source, target, at_ns, at_ns, scale, lines)
+    source = rows.of_collective(wait.last_thread, wait.name, until_ns)
+    target = rows.of_collective(wait.thread, wait.name, until_ns)
+    return _arrow("join", source, target, until_ns, until_ns, scale, lines)
 
 
 def _arrow(

@@ -40,7 +40,7 @@ Look: TypeAlias = Literal[
     "push",
     "await",
     "send",
-    "meet",
+    "join",
     "gone",
     "new",
 ]

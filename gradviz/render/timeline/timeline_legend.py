@@ -32,7 +32,7 @@ _ARROWS: Final[dict[ArrowKind, str]] = {
     "push": "push to another thread",
     "await": "wait of a stream for another",
     "send": "gradients to another worker",
-    "meet": "the last rank begins",
+    "join": "the last rank begins",
 }
 
 

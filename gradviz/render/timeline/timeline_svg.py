@@ -45,7 +45,7 @@ _CLASSES: Final[dict[Look, str]] = {
     "push": "push",
     "await": "await",
     "send": "send",
-    "meet": "meet",
+    "join": "join",
     "gone": "bar gone",
     "new": "bar new",
 }
@@ -70,7 +70,7 @@ _STYLE: Final = f"""\
 .push {{ stroke: {style.FAINT_INK}; stroke-width: 1; fill: none }}
 .await {{ stroke: {style.INK}; stroke-width: 1.2; stroke-dasharray: 4 2; fill: none }}
 .send {{ stroke: {style.INK}; stroke-width: 1; fill: none }}
-.meet {{ stroke: {style.INK}; stroke-width: 0.8; stroke-dasharray: 1 2; fill: none }}
+.join {{ stroke: {style.INK}; stroke-width: 0.8; stroke-dasharray: 1 2; fill: none }}
 .halo {{ stroke: {style.BACKGROUND}; stroke-width: 3; stroke-opacity: 0.7; fill: none }}
 """
 
@@ -102,7 +102,7 @@ _DEFINITIONS: Final = (
     + _head("push", style.FAINT_INK)
     + _head("await", style.INK)
     + _head("send", style.INK)
-    + _head("meet", style.INK)
+    + _head("join", style.INK)
     + "</defs>"
 )
 
@@ -145,7 +145,7 @@ def timeline_svg(scene: TimelineScene) -> bytes:
 
 def _legend(placed: PlacedItem) -> Iterator[str]:
     item, x, y = placed
-    if item.look in {"push", "await", "send", "meet"}:
+    if item.look in {"push", "await", "send", "join"}:
         line = f'd="M{number(x)} {number(y + 7)}h{number(SWATCH)}"'
         yield f'<path class="{item.look}" marker-end="url(#{item.look})" {line}/>'
     else:

@@ -21,7 +21,7 @@ def timeline(request):
 def drawn(timeline, **options):
     scene = timeline_scene([timeline], TimelineView(**options))
     (panel,) = scene.panels
-    return scene, panel, [one for one in panel.arrows if one.kind == "meet"]
+    return scene, panel, [one for one in panel.arrows if one.kind == "join"]
 
 
 def test_an_arrow_leads_from_the_last_rank_to_the_bar_of_the_one_that_waited(timeline):

@@ -1,4 +1,4 @@
-"""Meetings: moments at which the last rank began a collective that others waited in."""
+"""Waits of ranks in a collective for the last one to begin it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,34 +9,34 @@ from gradviz.analysis.timelines.timeline_spans import collective_title
 from gradviz.trace.format.model import Trace
 
 
-class RankMeeting(msgspec.Struct, frozen=True, kw_only=True):
-    """The last rank of a collective begins, and another rank need not wait any more.
+class RankWait(msgspec.Struct, frozen=True, kw_only=True):
+    """The wait of one rank in a collective for the last one.
 
     Attributes:
         name: The collective, and the bucket that it reduces.
-        thread: The thread of the last rank that began it.
-        to_thread: That of the rank that waited.
-        rank: The last rank; None if unknown.
-        to_rank: The rank that waited; None if unknown.
-        at_ns: Time of the last rank's start.
-        waited_ns: Time that the other had waited by then.
+        thread: The thread that waited.
+        last_thread: The thread of the last rank that began it.
+        rank: The rank that waited; None if unknown.
+        last_rank: The last rank; None if unknown.
+        waited_ns: Duration of the wait.
+        until_ns: Time of the last rank's start.
     """
 
     name: str
     thread: int
-    to_thread: int
+    last_thread: int
     rank: int | None
-    to_rank: int | None
-    at_ns: int
+    last_rank: int | None
     waited_ns: int
+    until_ns: int
 
-    def after(self, origin_ns: int) -> "RankMeeting":
+    def after(self, origin_ns: int) -> "RankWait":
         """The same with times counted from `origin_ns`."""
-        return replace(self, at_ns=self.at_ns - origin_ns)
+        return replace(self, until_ns=self.until_ns - origin_ns)
 
 
-def meetings(trace: Trace, tasks: Sequence[int]) -> Iterator[RankMeeting]:
-    """Yield the meetings of the collectives that some passes launched."""
+def rank_waits(trace: Trace, tasks: Sequence[int]) -> Iterator[RankWait]:
+    """Yield the waits in collectives that some passes launched."""
     if not trace.columns["collective_began"].num_rows:
         return
     # Loaded where there are several ranks.
@@ -46,15 +46,16 @@ def meetings(trace: Trace, tasks: Sequence[int]) -> Iterator[RankMeeting]:
     for one in collectives(trace):
         last = max(one.parts, key=lambda part: part.began_ns)
         for part in one.parts:
+            # A part that ended before has another clock, and says nothing.
             ended_ns = last.began_ns if part.ended_ns is None else part.ended_ns
             has_waited = part.began_ns < last.began_ns <= ended_ns
             if has_waited and {part.task, last.task} <= shown:
-                yield RankMeeting(
+                yield RankWait(
                     name=collective_title(one),
-                    thread=last.thread,
-                    to_thread=part.thread,
-                    rank=last.rank,
-                    to_rank=part.rank,
-                    at_ns=last.began_ns,
+                    thread=part.thread,
+                    last_thread=last.thread,
+                    rank=part.rank,
+                    last_rank=last.rank,
                     waited_ns=last.began_ns - part.began_ns,
+                    until_ns=last.began_ns,
                 )

@@ -1,4 +1,4 @@
-"""Frames of all threads, read so that CPython 3.11 neither deadlocks nor crashes.
+"""Frames of other threads, read so that CPython 3.11 neither deadlocks nor crashes.
 
 Note [Frames of threads]
 ~~~~~~~~~~~~~~~~~~~~~~~~
@@ -17,15 +17,21 @@ So collections are disabled meanwhile. One C call directly follows the other: be
 them no other thread can run, which might enable collections again. One danger remains
 before 3.13: if the function has called ``locals()`` itself, ``f_locals`` drops the
 values of that time, and the finalizer of such a value may let its thread run.
+
+The interpreter also returns the frame of the thread that asks: our own. A variable of
+ours that refers to it, even by way of a dict, makes a cycle. All callers are part of
+it, so that what the program's functions hold would outlive them, until a collection. So
+that frame is dropped, and no frame that was read is ever in a variable here.
 """
 
 import gc
 import operator
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 _T = TypeVar("_T")
 
@@ -34,8 +40,10 @@ _caller: Final = operator.attrgetter("f_back")
 
 
 def thread_frames() -> dict[int, FrameType]:
-    """Return the innermost frame of each thread, by the thread's identifier."""
-    return without_collections(sys._current_frames)
+    """Return the innermost frame of each other thread, by the thread's identifier."""
+    frames = without_collections(sys._current_frames)
+    frames.pop(threading.get_ident(), None)
+    return frames
 
 
 def variables_of(frame: FrameType) -> dict[str, Any]:
@@ -53,8 +61,7 @@ def outwards(frame: FrameType | None) -> Iterator[FrameType]:
 def without_collections(read: Callable[[], _T]) -> _T:
     """Call a function of C; see Note [Frames of threads]."""
     steps: tuple[Callable[[], Any], ...] = (gc.isenabled, gc.disable, read)
-    was_enabled, _, found = map(operator.call, steps)
-    if was_enabled:
+    results = list(map(operator.call, steps))
+    if results[0]:
         gc.enable()
-    result: _T = found
-    return result
+    return cast("_T", results.pop())

@@ -2,12 +2,16 @@ import gc
 import re
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
 
 import gradviz
+from gradviz.diagnostics.live_graphs import live_graphs, own_live_graphs
+from gradviz.pytorch.watching.counted_passes import UncountedPasses
 from gradviz.thread_frames import outwards, thread_frames, variables_of
+from gradviz.trace.recording.recorder import alone
 
 
 def test_each_thread_has_its_innermost_frame():
@@ -46,6 +50,40 @@ def test_collections_are_off_meanwhile_and_then_as_before(monkeypatch, enabled):
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if was_enabled else gc.disable)()
+
+
+def is_alone():
+    with alone() as answer:
+        return answer
+
+
+def passes_exist():
+    passes = UncountedPasses(is_alone.__code__, is_alone.__code__)
+    passes.may_exist = True
+    return passes.exist()
+
+
+@pytest.mark.parametrize(
+    "read", [thread_frames, is_alone, passes_exist, own_live_graphs, live_graphs]
+)
+def test_nothing_outlives_a_function_because_its_frame_was_read(read):
+    """Note [Frames of threads]: no frame is in a cycle."""
+
+    class Held:
+        pass
+
+    def program():
+        held = Held()
+        read()
+        return weakref.ref(held)
+
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        assert program()() is None
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Frame:

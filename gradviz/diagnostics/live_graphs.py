@@ -7,6 +7,7 @@ import threading
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import CO_OPTIMIZED
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from gradviz.diagnostics.graph_walk import describe, nodes_from
@@ -270,10 +271,11 @@ def _place_of(frame: types.FrameType) -> str:
 
 def _frames() -> Iterator[types.FrameType]:
     """Yield the functions that run, on all threads, but not those of this module."""
-    for innermost in thread_frames().values():
-        for frame in outwards(innermost):
-            if not str(frame.f_globals.get("__name__")).startswith(_OWN_PACKAGES):
-                yield frame
+    # Not from our own frame on: a variable of ours would refer to it, and keep it.
+    innermost = (sys._getframe(1), *thread_frames().values())
+    for frame in chain.from_iterable(map(outwards, innermost)):
+        if not str(frame.f_globals.get("__name__")).startswith(_OWN_PACKAGES):
+            yield frame
 
 
 def _module_of(holder: object) -> str:

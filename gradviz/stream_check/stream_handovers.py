@@ -70,9 +70,7 @@ class StreamHandovers:
         from gradviz.stream_check.silent_locks import has_silent_lock  # noqa: PLC0415
         from gradviz.thread_frames import thread_frames  # noqa: PLC0415
 
-        others = thread_frames()
-        others.pop(threading.get_ident(), None)
-        if has_silent_lock(sys._getframe(1), *others.values()):
+        if has_silent_lock(sys._getframe(1), *thread_frames().values()):
             return
         thread_handovers.listen()
         with self._lock:

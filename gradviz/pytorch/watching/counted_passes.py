@@ -1,5 +1,6 @@
 """Passes of PyTorch under way: those that are counted, and those that began earlier."""
 
+import sys
 import threading
 from types import CodeType, FrameType
 
@@ -102,7 +103,7 @@ class UncountedPasses:
         if self.may_exist:
             self.may_exist = any(
                 _calls(frame, self._original, self._own)
-                for frame in thread_frames().values()
+                for frame in (sys._getframe(1), *thread_frames().values())
             )
         return self.may_exist
 

@@ -650,7 +650,7 @@ def alone() -> Iterator[bool]:
         writers = [recorder._writer for recorder in list(_open)]
         are_paused = [stack.enter_context(writer.paused()) for writer in writers]
         paused = {writer.thread_id for writer in writers}
-        others = set(thread_frames()) - {threading.get_ident()} - paused
+        others = thread_frames().keys() - paused
         yield all(are_paused) and not others
 
 

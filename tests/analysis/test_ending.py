@@ -37,7 +37,7 @@ def test_of_wake_ups_any_may_be_taken_first(two):
     assert list(out_of_order(story.trace())) == []
 
 
-def test_what_goes_first_and_is_taken_first_is_in_order(two):
+def test_a_task_that_goes_first_and_is_taken_first_is_in_order(two):
     story, early, late = two
     story.push(0, early, at=10)
     story.push(0, late, at=20)
@@ -47,7 +47,7 @@ def test_what_goes_first_and_is_taken_first_is_in_order(two):
     assert list(out_of_order(story.trace())) == []
 
 
-def test_what_another_thread_has_just_pushed_may_have_come_too_late(two):
+def test_a_task_that_another_thread_has_just_pushed_may_have_come_too_late(two):
     story, early, late = two
     story.push(0, early, at=10)
     story.on_thread("other", lambda: story.push(0, late, at=20))
@@ -57,7 +57,7 @@ def test_what_another_thread_has_just_pushed_may_have_come_too_late(two):
     assert list(out_of_order(story.trace())) == []
 
 
-def test_what_another_thread_pushed_before_its_next_event_was_there(two):
+def test_a_task_that_another_thread_pushed_before_its_next_event_was_in_the_queue(two):
     story, early, late = two
 
     def other():

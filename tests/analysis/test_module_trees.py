@@ -73,7 +73,7 @@ def test_at_each_depth_every_node_is_in_one_box(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_parts_made_nests(seed):
+def test_stretches_of_all_depths_nest_or_are_apart(seed):
     graph = graph_of(seed)
     depths = range(max_depth(graph) + 1)
 

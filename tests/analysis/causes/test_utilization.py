@@ -264,7 +264,9 @@ def test_a_thread_may_be_inside_of_another_pass_when_a_pass_begins(story, device
     assert (path.segments[0].task, path.segments[0].node) == (7, other.id)
 
 
-def test_what_a_thread_did_after_an_earlier_pass_is_not_known(story, device):
+def test_a_threads_time_from_an_earlier_pass_to_its_first_node_is_unknown(
+    story, device
+):
     node, other = story.node(1), story.node(2)
     device(lambda: story.begin(7, [other], at=0))
     device(lambda: story.ran(7, other, at=1, until=10))

@@ -161,7 +161,7 @@ def test_the_time_of_a_pass_that_failed_is_not_judged():
         ("!stream_synchronized", "sync"),
     ],
 )
-def test_what_a_trace_was_told_to_leave_out_is_unknown_and_why_is_told(left_out, name):
+def test_a_verdict_on_left_out_events_is_unknown_and_names_them(left_out, name):
     verdict = judged(name, recorded(program), recorded(program, events=left_out))[name]
 
     assert verdict.state == "unknown"

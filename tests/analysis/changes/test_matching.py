@@ -161,14 +161,16 @@ def test_sequences_are_aligned_as_well_as_can_be():
         assert all(a < c and b < d for (a, b), (c, d) in itertools.pairwise(pairs))
 
 
-def test_where_too_much_differs_the_begin_and_the_end_are_aligned(monkeypatch):
+def test_orders_that_differ_too_much_are_aligned_at_their_start_and_end_only(
+    monkeypatch,
+):
     monkeypatch.setattr("gradviz.analysis.changes.matching.MAX_DIFFERENCES", 3)
 
     assert aligned("ab1c2d3ez", "ab4c5d6ez") == [(0, 0), (1, 1), (7, 7), (8, 8)]
 
 
 @pytest.mark.parametrize("size", range(7))
-def test_what_is_kept_of_an_order_is_the_most_that_rises(size):
+def test_the_longest_common_order_is_the_longest_rising_subsequence(size):
     for places in itertools.permutations(range(size)):
         kept = longest_common_order(places)
 

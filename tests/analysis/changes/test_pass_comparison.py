@@ -91,7 +91,7 @@ def test_the_same_graph_made_in_another_order_has_moved_nodes_and_no_other(seed)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_was_put_in_appeared_and_what_was_taken_out_vanished(seed):
+def test_inserted_nodes_appeared_and_removed_nodes_vanished(seed):
     rng = random.Random(seed)
 
     def chain(names):
@@ -306,7 +306,7 @@ def test_durations_are_medians_over_the_passes_of_the_shape():
         ((100, 150, 200, 250), (200, 260, 310, 380)),  # they vary by as much
     ],
 )
-def test_what_may_be_chance_is_not_significant(one, other):
+def test_a_difference_that_may_be_chance_is_not_significant(one, other):
     comparison = compared((timed(*one), 0), (timed(*other), 0))
 
     assert not leaf_of(comparison).is_significant

@@ -60,7 +60,7 @@ def test_the_other_choice_between_two_nodes_that_lay_there_is_a_change(device):
     assert num_moved(before, after) == num_moved(after, before) == 1
 
 
-def test_what_came_late_in_one_of_the_runs_has_not_moved(device):
+def test_a_node_that_came_late_in_one_of_the_runs_has_not_moved(device):
     before = run(device, "+a", "+b*", ".*", ".", "-b", "-a")
     after = run(device, "+a", "-a", "+b*", "-b")
 
@@ -69,7 +69,7 @@ def test_what_came_late_in_one_of_the_runs_has_not_moved(device):
 
 
 @pytest.mark.parametrize("going_on", [(), (".*",), (".",), (".", ".*")])
-def test_what_another_thread_pushed_while_a_pop_was_under_way_has_not_moved(
+def test_a_node_that_another_thread_may_have_pushed_during_a_pop_has_not_moved(
     device, going_on
 ):
     before = run(device, "+a", "+b*", ".*", ".", "-b", "-a")
@@ -78,14 +78,14 @@ def test_what_another_thread_pushed_while_a_pop_was_under_way_has_not_moved(
     assert num_moved(before, after) == num_moved(after, before) == 0
 
 
-def test_what_another_thread_had_surely_pushed_has_moved(device):
+def test_a_node_that_another_thread_had_surely_pushed_before_a_pop_has_moved(device):
     before = run(device, "+a", "+b*", ".*", ".", "-b", "-a")
     after = run(device, "+a", "+b*", ".*", ".", "-a", "-b")
 
     assert num_moved(before, after) == num_moved(after, before) == 1
 
 
-def test_what_timing_explains_does_not_hide_another_choice(device):
+def test_a_move_that_timing_explains_does_not_hide_another_choice(device):
     before = run(device, "+a", "+b", "-b", "-a", "+c*", "-c")
     after = run(device, "+a", "+b", "+c*", ".*", ".", "-c", "-a", "-b")
 

@@ -174,7 +174,7 @@ def test_a_graph_that_never_ran_before_a_pass_is_certain():
     assert (found.rule, found.certainty) == ("graph_never_run", "certain")
 
 
-def test_what_a_line_builds_that_calls_passes_is_a_matter_of_what_it_calls():
+def test_a_line_that_calls_passes_gets_no_advice_on_the_graph_it_builds():
     def program():
         x = numbers()
         [x.sin().sum().backward(), x.exp().sum().item()]
@@ -403,7 +403,7 @@ def test_a_hook_that_takes_little_of_it_is_not(story):
     assert advice_on(hooked(story, took=19 * MS // 10)) == []
 
 
-def test_what_hooks_take_makes_no_branches(story):
+def test_time_in_hooks_counts_as_slow_hooks_and_not_as_branches_in_turn(story):
     """Two leaves with a hook each, which the pass runs one after the other."""
     leaves = [story.node(number, name="AccumulateGrad") for number in range(2)]
     root = story.node(2, *leaves)
@@ -533,7 +533,7 @@ def test_a_wait_after_the_last_node_is_of_no_node(story):
     assert [one for one in advice_on(story.trace()) if one.rule == "host_wait"] == []
 
 
-def test_what_many_passes_have_in_common_is_told_once(story):
+def test_slow_hooks_of_several_passes_are_reported_as_one_finding(story):
     nodes = [story.node(number, name="Hooked") for number in range(3)]
     for task in range(3):
         at = task * 20 * MS

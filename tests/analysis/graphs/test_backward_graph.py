@@ -40,7 +40,7 @@ def test_an_edge_says_which_input_it_leads_to(story):
     assert build_graph(story.trace(), 0).edges == (GraphEdge(0, 1, 3),)
 
 
-def test_what_was_reached_but_did_not_run_is_there_and_marked(story):
+def test_reached_nodes_that_did_not_run_are_listed_and_marked(story):
     leaf = story.node(1)
     middle = story.node(2, leaf)
     root = story.node(3, middle)
@@ -69,7 +69,7 @@ def test_an_edge_to_a_node_whose_definition_is_lost_leads_to_a_stand_in(story):
     assert [node.name for node in graph.nodes] == ["MulBackward0", "?"]
 
 
-def test_what_is_beyond_nodes_that_were_only_reached_is_left_out(story):
+def test_nodes_beyond_a_node_that_was_only_reached_are_left_out(story):
     beyond = story.node(1)
     reached = story.node(2, beyond)
     root = story.node(3, reached)

@@ -14,7 +14,7 @@ def in_order(owners, ids, edges):
     return sorted(range(len(ids)), key=lambda node: -numbers[node])
 
 
-def test_what_workers_ran_by_turns_is_in_as_few_stretches_as_it_can_be():
+def test_nodes_of_alternating_workers_form_as_few_stretches_as_possible():
     #: Two chains from worker 0 to worker 1 and back, whatever their ids are.
     owners = ["0", "1", "0"] * 2
     edges = [(0, 1), (1, 2), (3, 4), (4, 5)]
@@ -24,7 +24,7 @@ def test_what_workers_ran_by_turns_is_in_as_few_stretches_as_it_can_be():
     assert [owners[node] for node in order] == ["0", "0", "1", "1", "0", "0"]
 
 
-def test_what_a_node_let_start_follows_it_and_of_several_the_last_made_first():
+def test_consumers_follow_their_producer_with_the_last_made_first():
     order = in_order(["0"] * 5, [9, 4, 8, 3, 7], [(0, 1), (0, 2), (2, 3), (1, 4)])
 
     assert order == [0, 2, 3, 1, 4]
@@ -44,7 +44,7 @@ def test_gradients_only_flow_to_smaller_numbers():
     assert all(numbers[one] > numbers[other] for one, other in edges)
 
 
-def test_what_leads_back_to_itself_comes_last():
+def test_nodes_in_a_cycle_come_last():
     order = in_order(["0"] * 3, [1, 2, 3], [(0, 1), (1, 0)])
 
     assert order[0] == 2

@@ -62,7 +62,7 @@ def model():
     return make_graph(modules, ways)
 
 
-def test_what_a_module_made_in_a_row_is_a_stretch(model):
+def test_nodes_that_a_module_made_in_a_row_form_a_stretch(model):
     found = stretches(model)
 
     assert [stretch.module for stretch in found] == ["b", "a.0"]

@@ -30,7 +30,7 @@ def test_around_a_node_is_what_is_so_many_edges_away(net, radius, kept):
     assert places(neighborhood.around(net, 98, radius)) == kept
 
 
-def test_what_is_left_out_around_a_node_is_told(net):
+def test_a_neighborhood_counts_the_nodes_and_edges_it_leaves_out(net):
     graph = neighborhood.around(net, 98, 1)
 
     assert pairs_of(graph) == [(0, 1), (1, 2)]

@@ -101,7 +101,7 @@ def test_passes_too_many_for_their_nodes_are_a_box_each():
     assert graph.notes == ("passes inside as boxes", "1 pass inside not drawn")
 
 
-def test_what_lies_deeper_is_a_box_where_there_is_room_for_one_depth():
+def test_deeper_passes_are_boxes_if_only_one_depth_has_room():
     graph = nested([[[], []]], max_nodes=10)
 
     (outer,) = (node.nested[0] for node in graph.nodes if node.nested)

@@ -90,7 +90,7 @@ def test_many_nodes_without_modules_are_shares_of_shares(number):
     assert len(whole.inside) <= parts.NUM_SHARES
 
 
-def test_what_is_in_a_part_was_made_without_a_break():
+def test_nodes_of_a_part_were_made_without_a_break():
     modules = ["M.a", "M.b.c", "M.b.c", "M.b", "", "M.a.x", "M.a", "M.b.c", "M.b.d"]
     whole = divide(graph(*modules * 3), range(27))
 

@@ -44,7 +44,7 @@ def test_layers_that_repeat_are_drawn_once_with_how_often():
     assert folded.notes == ("what repeats is drawn once",)
 
 
-def test_what_comes_twice_is_drawn_twice():
+def test_a_stretch_that_comes_twice_is_not_folded():
     graph = line("xababyz")
 
     assert fold_repeats(graph) == graph
@@ -172,7 +172,7 @@ def test_the_first_time_step_may_lack_what_leads_to_its_state():
     assert told(folded) == [("a", 4), ("b", 4), ("c", 4), (LEAF, 1)]
 
 
-def test_what_repeats_within_what_repeats_is_drawn_once():
+def test_repeats_within_repeats_are_drawn_once():
     folded = fold_repeats(line("x" + "ybbbb" * 4 + "z"))
 
     assert told(folded) == [("x", 1), ("y", 4), ("b", 16), ("z", 1)]

@@ -179,7 +179,9 @@ def test_a_limit_counts_every_node_of_what_it_leaves_out():
     assert (limited.num_nodes, limited.omitted) == (2, 4)
 
 
-def test_what_a_limit_cut_is_neither_a_leaf_nor_the_end_of_a_chain(chain_with_hub):
+def test_a_node_whose_edges_a_limit_cut_is_neither_a_leaf_nor_the_end_of_a_chain(
+    chain_with_hub,
+):
     edges = (*chain_with_hub.edges, GraphEdge(6, 7, 0), GraphEdge(5, 7, 0))
     nodes = (*chain_with_hub.nodes, make_node(7))
     graph = Graph(task=0, nodes=nodes, edges=edges)

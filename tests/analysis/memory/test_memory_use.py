@@ -309,7 +309,7 @@ def test_a_part_that_begins_after_the_end_is_refused(story):
         build_memory(story.trace(), [0], 11)
 
 
-def test_what_comes_after_the_end_of_a_pass_makes_it_no_longer(story):
+def test_an_event_after_the_end_of_a_pass_does_not_lengthen_the_pass(story):
     node = story.node(0)
     story.begin(0, [node], at=0)
     story.end(0, at=110)
@@ -336,7 +336,7 @@ def test_of_very_many_points_the_highest_and_the_last_of_each_slice_are_told():
 
 
 @pytest.mark.usefixtures("four_devices")
-def test_what_devices_gave_is_what_their_allocator_says():
+def test_device_memory_equals_the_figures_of_the_devices_allocator():
     """It gives multiples of 512 bytes; so many are requested."""
     with record() as recording:
         before = sim.memory_allocated(1)
@@ -386,7 +386,7 @@ def test_saved_tensors_are_those_that_nodes_have():
     assert memory.end.unclaimed == 0
 
 
-def test_what_was_changed_before_it_was_saved_counts_as_well():
+def test_a_tensor_changed_in_place_before_it_was_saved_counts_as_saved():
     x = numbers(4, requires_grad=True)
     with record() as recording:
         y = x * 1
@@ -512,7 +512,7 @@ def test_results_count_until_their_pass_ends():
     assert memory.end.gradients == 0
 
 
-def test_what_no_pass_has_to_do_with_is_unclaimed_and_no_part_of_the_total():
+def test_memory_unrelated_to_any_pass_is_unclaimed_and_not_in_the_total():
     x = numbers(8, requires_grad=True)
     with record() as recording:
         unused = x.exp()

@@ -28,7 +28,7 @@ def test_shares_are_of_ops_modules_and_lines_the_largest_first():
     assert saved.size_bytes == 2400
 
 
-def test_what_was_made_before_a_recording_is_unknown_and_not_zero():
+def test_saved_memory_from_before_a_recording_is_unknown_and_not_zero():
     loss = numbers(8).sin().sum()
     with record() as recording:
         loss.backward()

@@ -34,7 +34,7 @@ def choice_at(trace, pop):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_was_popped_went_before_the_best_of_what_else_lay_there(seed):
+def test_a_choice_compares_the_popped_task_with_the_best_of_the_others_waiting(seed):
     trace = random_trace(seed, num_devices=seed % 4 + 1)
     history, lying, reasons = History(trace), defaultdict(list), set()
     for event in trace.events():
@@ -86,7 +86,7 @@ def test_each_rule_decides_only_where_those_before_it_do_not():
     assert precedence(leaf, leaf) == "equal"
 
 
-def test_what_went_first_against_the_order_has_no_reason(story):
+def test_a_task_popped_against_the_order_has_no_reason(story):
     early, late = story.node(1), story.node(2)
     story.begin(0, [early, late], at=0)
     story.push(0, early, at=10)
@@ -112,7 +112,7 @@ def test_a_pop_without_a_push_has_no_choice(story):
     assert choice_at(trace, pop) is None
 
 
-def test_what_an_error_left_there_just_then_was_not_popped(story):
+def test_a_task_that_an_error_left_in_the_queue_is_neither_popped_nor_counted(story):
     """The pass that ends right before another one's pop leaves a task behind."""
     left, node = story.node(1), story.node(2)
     story.begin(0, [left], at=0)

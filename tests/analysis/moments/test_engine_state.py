@@ -249,7 +249,7 @@ def test_a_moment_is_found_by_its_time(trace):
     assert history.seq_at(int(history.t_ns[0]) - 1) == -1
 
 
-def test_what_is_deeper_lies_before_what_is_later_made_and_wake_ups_before_all(story):
+def test_a_queue_orders_tasks_by_wake_up_then_depth_then_sequence_number(story):
     nodes = [story.node(number) for number in range(4)]
     story.begin(0, nodes, at=0)
     for number, (depth, sequence_nr, what) in enumerate(
@@ -317,7 +317,7 @@ def test_a_stream_waits_until_what_it_waits_for_is_done(story):
     assert after.streams == ()
 
 
-def test_what_a_trace_that_was_cut_does_not_end_goes_on(story):
+def test_a_node_without_an_end_runs_on_and_its_pass_is_unfinished(story):
     node = story.node(1)
     story.begin(0, [node], at=0)
     story.take(0, node, at=(10, 20, 30))

@@ -126,7 +126,7 @@ def test_the_document_is_the_explanation_under_its_schema(told):
         (0, 4, Push.NODE, None),
     ],
 )
-def test_what_goes_first_has_a_reason_of_the_ready_queue(
+def test_a_task_ahead_has_the_reason_of_the_ready_queue(
     story, depth, sequence_nr, what, why
 ):
     """Q2-Q4."""

@@ -81,7 +81,7 @@ def test_each_wait_has_the_delays_that_a_look_at_all_events_finds(num_devices, f
     assert found.num_ahead.any()
 
 
-def test_what_goes_on_when_a_task_comes_counts_from_then_on(story):
+def test_a_node_already_running_when_a_task_arrives_counts_from_the_arrival(story):
     """Node 2 runs from 10 to 40, node 3 inside of it; node 1 comes at 20."""
     one, two, three = (story.node(number) for number in (1, 2, 3))
     story.begin(0, [one, two, three], at=0)

@@ -54,7 +54,9 @@ def test_a_thing_is_called_by_its_kind_and_id_or_by_a_name(
         ("stream", "no node 'stream'"),
     ],
 )
-def test_what_there_is_not_is_one_line_that_names_what_is_near(text, words, trace):
+def test_an_unknown_subject_is_refused_with_the_nearest_existing_ones(
+    text, words, trace
+):
     with pytest.raises(UserError) as raised:
         find_subject(trace, text)
 

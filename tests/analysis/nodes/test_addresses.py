@@ -82,7 +82,7 @@ def test_several_are_told_with_addresses_that_mean_one(trace):
         ("Mul:" + "9" * 5_000, "there is no 'Mul:999"),
     ],
 )
-def test_what_means_no_node_is_told_in_one_short_line(trace, address, words):
+def test_an_address_of_no_node_is_refused_in_a_short_message(trace, address, words):
     with pytest.raises(NoSuchNodeError) as caught:
         find_node(trace, 0, address)
 
@@ -157,7 +157,7 @@ def test_a_leaf_is_found_by_any_name_of_its_parameter_or_by_its_end(
         ("bias", "net.encoder.0.bias"),
     ],
 )
-def test_what_no_parameter_or_several_are_called_names_those_there_are(
+def test_a_parameter_name_of_none_or_several_is_refused_with_the_candidates(
     model, address, words
 ):
     with pytest.raises(NoSuchNodeError) as error:
@@ -208,7 +208,7 @@ def test_a_node_of_a_worker_is_found_from_the_pass_that_began_it_all(story, devi
         find_node_of_workers(trace, 1, "7")
 
 
-def test_what_means_a_node_of_each_of_two_workers_names_both(story):
+def test_an_address_that_fits_a_node_on_each_of_two_workers_names_both(story):
     names = ("RecvRpcBackward", *["SendRpcBackward"] * 2)
     near, *far = (story.node(one, name=name) for one, name in enumerate(names, 1))
     story.begin(1, [near], at=10)

@@ -78,7 +78,7 @@ def test_a_node_whose_end_is_not_in_the_trace_is_unfinished(story):
     assert (row.end_ns, row.status) == (None, "unfinished")
 
 
-def test_what_only_gave_its_gradient_is_captured_and_what_ran_too_is_not():
+def test_a_node_is_captured_only_if_it_did_not_run_as_well():
     class Keep(Node):
         def apply(self, grad):
             return (grad,)
@@ -298,7 +298,7 @@ def test_a_row_tells_what_made_its_node_and_of_what_shape(trained):
         assert (row.module, row.location) == (known.module, known.location)
 
 
-def test_what_is_not_known_comes_last(story):
+def test_rows_with_an_unknown_sort_key_come_last(story):
     nodes = [story.node(number) for number in range(4)]
     story.begin(0, nodes, at=0)
     story.start(0, nodes[0], at=10)

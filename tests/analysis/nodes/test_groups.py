@@ -150,7 +150,7 @@ def test_only_some_nodes_are_in_groups_and_those_left_out_are_counted():
     assert (groups.omitted, groups.num_runs, groups.total_ns) == (2, 4, 17)
 
 
-def test_what_was_only_captured_did_not_run(story):
+def test_a_node_that_was_only_captured_counts_as_no_run(story):
     node = story.node(1)
     story.begin(0, [node], at=0)
     story.capture(0, node, at=5)

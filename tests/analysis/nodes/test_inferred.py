@@ -45,7 +45,7 @@ def test_an_order_says_that_time_in_the_queue_is_inferred():
     assert "in the order they ran, time in the queue inferred" in capture.get()
 
 
-def test_what_is_unexplained_is_found_and_named():
+def test_an_unexplained_event_is_found_and_named():
     trace, task, (_, cos) = watched(in_turn=False)
 
     (event,) = unexplained_events(trace, 10)

@@ -100,7 +100,7 @@ def test_a_parameter_without_a_gradient_has_the_reason(trace, name, reason):
     assert why(trace, name).reason is reason
 
 
-def test_where_gradients_were_disabled_the_line_of_the_call_is_told(trace):
+def test_a_parameter_used_with_gradients_disabled_names_the_line_of_the_call(trace):
     found = why(trace, "muted.weight")
 
     assert found.inside.endswith(".muted")

@@ -105,7 +105,7 @@ def test_a_root_that_leads_to_nothing_asked_for_is_predicted_alone():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_what_only_some_of_the_leaves_need_is_predicted(seed):
+def test_a_pass_for_only_some_of_the_leaves_runs_as_predicted(seed):
     rng = random.Random(seed)
     leaves = [gv.ones(2, requires_grad=True) for _ in range(5)]
     made = list(leaves)
@@ -182,7 +182,7 @@ def only(story):
     return one
 
 
-def test_what_became_ready_too_late_is_said_with_who_was_late(fork):
+def test_a_node_that_became_ready_too_late_is_reported_with_the_late_thread(fork):
     story, root, older, newer, leaf = fork
     story.push(0, older, at=20)
     story.complete(0, root, at=25)
@@ -200,7 +200,7 @@ def test_what_became_ready_too_late_is_said_with_who_was_late(fork):
 
 
 @pytest.mark.another_order
-def test_what_the_thread_itself_pushed_was_there(fork):
+def test_a_node_that_the_thread_itself_pushed_was_ready_in_time(fork):
     story, root, older, newer, leaf = fork
     story.push(0, older, at=15)
     story.push(0, newer, at=20)
@@ -212,7 +212,7 @@ def test_what_the_thread_itself_pushed_was_there(fork):
 
 @pytest.mark.another_order
 @pytest.mark.parametrize(("goes_on", "why"), [(22, "policy"), (28, "crossed")])
-def test_what_another_thread_pushed_was_there_if_it_had_gone_on_before(
+def test_a_node_from_another_thread_was_ready_in_time_if_that_thread_had_moved_on(
     goes_on, why, fork
 ):
     story, root, older, newer, leaf = fork
@@ -267,7 +267,7 @@ def test_a_trace_that_was_cut_ends_before_the_order(fork):
     assert (one.why, one.predicted, one.actual) == ("unfinished", 3, -1)
 
 
-def test_what_ran_and_is_not_in_the_graph_is_said(fork):
+def test_a_node_that_ran_but_is_not_in_the_graph_is_reported(fork):
     story, root, _older, _newer, _leaf = fork
     stranger = story.node(9, name="Stranger")  # never defined
     story.push(0, stranger, at=15)
@@ -280,7 +280,7 @@ def test_what_ran_and_is_not_in_the_graph_is_said(fork):
     assert (one.why, one.actual, one.actual_name) == ("not foreseen", 9, "?")
 
 
-def test_what_never_ran_in_a_pass_that_ended_well_is_said(fork):
+def test_a_node_that_never_ran_in_a_completed_pass_is_reported(fork):
     story, root, *_ = fork
     story.complete(0, root, at=20)
     story.end(0, at=50)

@@ -37,7 +37,9 @@ def test_a_node_whose_thread_was_not_running_waited_for_the_processor(timed):
 
 
 @pytest.mark.parametrize(("ran", "lost"), [(0.1, 0.19), (10, 1), (3, 0)])
-def test_what_is_little_or_a_small_part_does_not_count(timed, ran, lost):
+def test_a_wait_that_is_short_or_a_small_part_of_the_run_does_not_count(
+    timed, ran, lost
+):
     timed.started(0, 1)
     timed.runs(ran)
     timed.loses(lost)
@@ -55,7 +57,9 @@ def test_what_is_little_or_a_small_part_does_not_count(timed, ran, lost):
         lambda recorder: recorder.taken_over(7),
     ],
 )
-def test_what_is_known_to_have_waited_for_something_is_not_told_of(timed, report):
+def test_a_node_known_to_have_waited_for_something_counts_no_processor_wait(
+    timed, report
+):
     for node in (1, 2):
         timed.started(0, node)
         timed.runs(0.3)
@@ -67,7 +71,7 @@ def test_what_is_known_to_have_waited_for_something_is_not_told_of(timed, report
     assert waits(timed) == {(0, 1): 0, (0, 2): near(5)}
 
 
-def test_what_a_nested_backward_lost_is_not_its_callers(timed):
+def test_time_that_a_nested_backward_lost_is_not_its_callers(timed):
     timed.started(0, 1)
     timed.nested(1, 0)
     timed.loses(20)  # asleep on its queue
@@ -82,7 +86,7 @@ def test_what_a_nested_backward_lost_is_not_its_callers(timed):
     assert waits(timed) == {(0, 1): 0, (1, 5): near(30)}
 
 
-def test_what_a_caller_lost_itself_is_told_of_beside_a_nested_backward(timed):
+def test_time_that_a_caller_lost_itself_counts_beside_a_nested_backward(timed):
     timed.started(0, 1)
     timed.loses(7)
     timed.nested(1, 0)

@@ -40,7 +40,7 @@ def test_a_receive_knows_where_its_gradient_went_and_what_became_of_it(story, de
     assert (found.sent_ns, found.received_ns, found.start_ns) == (50, 60, 80)
 
 
-def test_what_is_no_end_of_a_message_has_none(story, device):
+def test_a_node_at_no_end_of_a_message_has_no_crossing(story, device):
     trace = crossing(story, device)
 
     assert crossings(trace, 7).of(1, 7) is None

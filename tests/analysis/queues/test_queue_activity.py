@@ -62,7 +62,7 @@ def test_a_task_that_another_thread_pops_was_handed_over(story):
     assert queues.threads[1] == "device 0"
 
 
-def test_what_never_leaves_a_queue_is_counted_and_overtaken_by_nobody(story):
+def test_a_task_that_never_leaves_a_queue_is_counted_but_not_overtaken(story):
     nodes = [story.node(number) for number in range(2)]
     story.begin(0, nodes, at=0)
     story.push(0, nodes[0], at=10)

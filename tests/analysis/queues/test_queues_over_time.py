@@ -68,7 +68,7 @@ def test_a_part_of_the_time_begins_with_what_lies_there(story):
     assert [one.node for one in queue.stays] == [0, 1, 2]
 
 
-def test_what_comes_after_the_end_of_a_pass_makes_it_no_longer(story):
+def test_an_event_after_the_end_of_a_pass_does_not_lengthen_the_pass(story):
     three_tasks(story).pop(0, story.node(3), at=200)
 
     found = queues_over_time(story.trace(), [0])
@@ -76,14 +76,14 @@ def test_what_comes_after_the_end_of_a_pass_makes_it_no_longer(story):
     assert (found.took_ns, found.duration_ns) == (110, 200)
 
 
-def test_what_came_later_or_left_before_is_not_in_a_part(story):
+def test_a_part_leaves_out_tasks_that_came_later_or_left_before(story):
     found = queues_over_time(three_tasks(story).trace(), [0], 45, 80)
 
     assert [one.node for one in found.queues[0].stays] == [0, 1]
     assert found.queues[0].longest == 2
 
 
-def test_what_nobody_took_lies_there_until_its_pass_ends(story):
+def test_a_task_that_no_thread_took_waits_until_its_pass_ends(story):
     node = story.node(0)
     story.begin(0, [node], at=0)
     story.push(0, node, at=10)

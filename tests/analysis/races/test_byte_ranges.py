@@ -88,7 +88,7 @@ def test_a_transposed_matrix_covers_the_matrix():
 
 
 @pytest.mark.parametrize("layout", ["", "(lost)", "0;2;8", "0;x;8;8", "0;2,3;8;8"])
-def test_what_is_no_layout_is_none(layout):
+def test_a_text_that_is_no_layout_is_parsed_as_none(layout):
     assert parse_extent(layout) is None
 
 

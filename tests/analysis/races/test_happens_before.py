@@ -155,7 +155,9 @@ def test_a_chain_of_waits_has_to_be_in_order(program):
 
 
 @pytest.mark.parametrize("wait", ["event", "stream", "device"])
-def test_what_the_host_has_waited_for_is_before_all_it_launches(program, wait):
+def test_work_that_the_host_waited_for_comes_before_all_its_later_launches(
+    program, wait
+):
     program.launch(A, writes=[1])
     match wait:
         case "event":
@@ -512,7 +514,7 @@ def test_a_race_says_who_what_and_where(program):
     )
 
 
-def test_what_is_missing_names_two_streams_of_the_same_number_apart(program):
+def test_a_remedy_distinguishes_streams_of_the_same_number_on_two_devices(program):
     program.launch("sim:0/1", writes=[1])
     program.launch("sim:1/1", reads=[1])
 
@@ -589,7 +591,7 @@ def threads():
     return program
 
 
-def test_what_one_thread_has_waited_for_another_does_not_know(threads):
+def test_a_wait_of_one_thread_orders_nothing_for_another(threads):
     threads.launch(A, writes=[1], thread=WORKER)
     threads.machine.stream_synchronized(A, WORKER)
     threads.launch(B, reads=[1], thread=MAIN)
@@ -597,7 +599,7 @@ def test_what_one_thread_has_waited_for_another_does_not_know(threads):
     assert threads.races() == RACE
 
 
-def test_what_is_handed_over_is_known(threads):
+def test_a_handover_passes_the_waits_of_one_thread_to_another(threads):
     threads.launch(A, writes=[1], thread=WORKER)
     threads.machine.stream_synchronized(A, WORKER)
     threads.machine.handed_over(WORKER, "queue")
@@ -607,7 +609,7 @@ def test_what_is_handed_over_is_known(threads):
     assert threads.races() == []
 
 
-def test_what_comes_after_a_handover_is_not(threads):
+def test_a_wait_after_a_handover_is_not_passed_on(threads):
     threads.launch(A, writes=[1], thread=WORKER)
     threads.machine.handed_over(WORKER, "queue")
     threads.machine.stream_synchronized(A, WORKER)
@@ -629,7 +631,7 @@ def test_a_thread_begins_with_what_its_starter_knows(threads):
     assert threads.races() == [(A, "kernel", C, "kernel")]
 
 
-def test_who_joins_a_thread_knows_what_it_did(threads):
+def test_a_thread_that_joins_another_inherits_its_waits(threads):
     threads.launch(A, writes=[1], thread=WORKER)
     threads.machine.stream_synchronized(A, WORKER)
     threads.machine.program_thread_left(WORKER, 1)
@@ -722,7 +724,7 @@ def test_other_bytes_of_the_memory_may_be_used_meanwhile(program):
     assert program.races() == []
 
 
-def test_what_one_thread_writes_another_may_not_launch_a_copy_of(threads):
+def test_a_host_write_races_with_a_kernel_that_another_thread_launches(threads):
     threads.machine.host_accessed(WORKER, 1, WHOLE, True, "")
     threads.launch(A, reads=[1], thread=MAIN)
 
@@ -829,7 +831,7 @@ def test_no_wait_is_called_needless_after_a_race(program):
 # --- what is not known ----------------------------------------------------------------
 
 
-def test_what_began_before_anybody_looked_is_no_race(program):
+def test_work_that_began_before_the_observation_races_with_nothing(program):
     program.machine.array_accessed(99, 1, WHOLE, writes=True)
     program.wait(B, 98)
     program.machine.event_synchronized(98)

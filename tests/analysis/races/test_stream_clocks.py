@@ -54,7 +54,7 @@ def test_a_wait_can_be_put_in_afterwards(clocks):
     assert not clocks.launch(C).is_after(first)
 
 
-def test_what_the_host_has_waited_for_is_before_all_that_comes(clocks):
+def test_work_that_the_host_waited_for_comes_before_all_later_launches(clocks):
     first = clocks.launch(A)
     clocks.record(A, 1)
     clocks.wait(B, 1)

@@ -296,7 +296,7 @@ def test_threads_are_told_apart_where_their_handovers_are_recorded(written, hand
     assert written.races() == ([] if handover else RACE)
 
 
-def test_what_takes_too_long_is_left_out_and_counted(written, monkeypatch):
+def test_kernels_beyond_the_time_limit_are_left_out_and_counted(written, monkeypatch):
     looks = "gradviz.analysis.races.stream_order._EVENTS_PER_LOOK"
     monkeypatch.setattr(looks, 1)
     for number in range(30):
@@ -309,7 +309,7 @@ def test_what_takes_too_long_is_left_out_and_counted(written, monkeypatch):
     assert (found.num_kernels, found.num_unseen) == (16, 14)
 
 
-def test_what_threads_know_of_each_other_is_bounded(written, monkeypatch):
+def test_the_knowledge_of_threads_about_each_other_is_bounded(written, monkeypatch):
     monkeypatch.setattr("gradviz.analysis.races.stream_order.MAX_KNOWN", 55)
     written.recorder.kernel_launched(1, A, "mul")
     for _ in range(30):
@@ -321,7 +321,7 @@ def test_what_threads_know_of_each_other_is_bounded(written, monkeypatch):
     assert stream_order(written.trace()).num_unseen == 22
 
 
-def test_what_is_known_of_many_streams_is_bounded(written, monkeypatch):
+def test_the_knowledge_about_many_streams_is_bounded(written, monkeypatch):
     monkeypatch.setattr("gradviz.analysis.races.stream_order.MAX_KNOWN", 55)
     for number in range(30):
         written.recorder.kernel_launched(number, f"sim:0/{number}", "mul")

@@ -70,7 +70,7 @@ def test_gradients_fill_the_bucket_of_the_next_collective():
     assert gradient.ready_ns < one.parts[0].began_ns
 
 
-def test_what_ranks_contradict_each_other_in_is_unknown():
+def test_a_world_size_that_ranks_contradict_each_other_on_is_unknown():
     trace = ranks(rank_trace(0, world_size=2), rank_trace(1, world_size=3))
     (one,) = collectives(trace)
 

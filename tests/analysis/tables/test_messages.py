@@ -80,7 +80,7 @@ def through(x, left):
     return rpc.rpc_sync(left[0], through, (x * 2, left[1:])) if left else x * 3
 
 
-def test_what_workers_recorded_is_matched_as_the_events_say():
+def test_messages_match_the_sends_and_receives_that_workers_recorded():
     def program():
         x = leaf(1, 2)
         for way in ([1, 2, 0], [2, 1], [0]):
@@ -132,7 +132,7 @@ def test_what_workers_recorded_is_matched_as_the_events_say():
         )
 
 
-def test_what_another_worker_began_is_not_the_last_pass(story, device):
+def test_a_part_that_another_worker_started_is_not_the_last_pass(story, device):
     trace = crossing(story, device)
 
     assert [one.parts for one in passes_of(trace)] == [(1, 2)]

@@ -86,7 +86,7 @@ def test_failed_is_every_pass_that_failed(nested):
     assert select_task(nested.trace(), "failed") == (5, 6)
 
 
-def test_where_none_failed_there_is_none_to_show(nested):
+def test_a_trace_without_a_failed_pass_refuses_to_select_one(nested):
     with pytest.raises(UserError, match=r"no backward pass of the trace failed"):
         select_task(nested.trace(), "failed")
 

@@ -52,7 +52,7 @@ def test_the_waits_of_a_pass_are_those_of_its_tasks(story):
     assert of_second == nodes[1].id
 
 
-def test_what_happened_later_is_not_known_at_an_event(story):
+def test_queue_waits_at_an_event_do_not_know_later_events(story):
     node = story.node(1)
     story.begin(0, [node], at=0)
     story.push(0, node, at=10)

@@ -62,7 +62,7 @@ def test_something_is_open_from_its_first_event_to_the_one_before_its_last():
 
 
 @given(HAPPENINGS)
-def test_what_follows_is_the_next_of_the_same_key(happenings):
+def test_each_start_is_followed_by_the_next_end_of_the_same_key(happenings):
     begins, ends = tables(happenings)
 
     places = following(begins, ends, ("task", "node")).tolist()

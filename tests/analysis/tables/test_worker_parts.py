@@ -346,7 +346,7 @@ def test_a_trace_of_one_worker_has_no_parts_of_others(pair):
     assert [one.parts for one in passes(story.trace())] == [(7,)]
 
 
-def test_who_held_memory_has_the_number_that_other_views_give_it():
+def test_a_holder_of_memory_has_the_same_number_as_in_other_views():
     trace = recorded(chain)
     (order,) = execution_orders(trace, select_task(trace, "last"))
     numbers = {row.node: row.index for row in order.rows}

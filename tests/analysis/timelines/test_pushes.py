@@ -29,7 +29,7 @@ def test_a_node_that_another_thread_runs_is_told_with_who_pushed_it(story, devic
     assert num == 1
 
 
-def test_what_was_pushed_and_never_ran_is_not_told(story):
+def test_a_push_of_a_node_that_never_ran_is_left_out(story):
     root = story.node(1)
     story.begin(0, [root], at=0)
     story.push(0, root, at=20)

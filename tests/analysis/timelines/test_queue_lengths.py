@@ -14,7 +14,7 @@ def test_a_queue_is_as_long_as_what_was_pushed_and_not_yet_popped(pair):
     assert (queue.queue, queue.thread, queue.longest) == (1, 0, 1)
 
 
-def test_what_lay_in_it_before_counts_from_the_begin_of_the_time(pair):
+def test_tasks_already_waiting_count_from_the_start_of_the_time_range(pair):
     story, _, _ = pair
 
     (queue,) = queue_lengths(story.trace(), 1_012, 1_080, 10)
@@ -28,7 +28,7 @@ def test_a_queue_in_which_nothing_lay_meanwhile_is_not_told(pair):
     assert queue_lengths(story.trace(), 1_020, 1_060, 10) == ()
 
 
-def test_what_an_error_left_behind_is_there_until_the_end_of_its_pass(story):
+def test_a_task_that_an_error_left_behind_waits_until_the_next_pass_starts(story):
     root, other = story.node(1), story.node(2)
     story.begin(0, [root, other], at=0)
     story.push(0, other, at=10)

@@ -90,7 +90,7 @@ def test_an_event_stands_for_what_its_stream_waits_for_as_well(story):
     assert pairs(story) == [(2, 1)]
 
 
-def test_what_cannot_be_seen_is_left_out(story):
+def test_a_wait_without_visible_work_on_two_streams_is_left_out(story):
     story.record(0, MAIN)  # no work before it
     story.wait(0, SIDE)
     ran(story, 1, SIDE)

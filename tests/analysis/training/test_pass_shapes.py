@@ -50,7 +50,7 @@ def test_nodes_of_passes_of_one_shape_have_the_same_places(story, loop):
 
 
 @pytest.mark.parametrize("order", [(1, 2, 3, 4, 5), (5, 4, 1, 3, 2), (2, 2, 77, 3)])
-def test_what_is_usual_does_not_depend_on_who_was_asked_before(story, loop, order):
+def test_usual_times_do_not_depend_on_the_passes_asked_for_before(story, loop, order):
     for task in range(1, 6):
         name = "AccumulateGrad" if task % 2 else "Other"
         loop(task, (10 * task, 20, 30), leaf_name=name)
@@ -91,7 +91,7 @@ def test_a_shape_is_the_same_in_every_trace_and_whatever_is_asked_for(story, loo
     assert shapes(trace, []).keys == ()
 
 
-def test_what_is_usual_is_the_median_over_the_passes_of_the_shape(story, loop):
+def test_the_usual_time_is_the_median_over_the_passes_of_the_shape(story, loop):
     for task, took in enumerate((10, 49, 12, 30)):
         loop(task, (took, 20, 5))
     loop(5, (7, 7, 7), device="sim:0")

@@ -231,7 +231,7 @@ def test_each_thread_has_its_own_steps(training):
     ]
 
 
-def test_what_failed_or_has_no_end_is_odd_and_not_usual(training):
+def test_failed_and_unfinished_steps_are_odd_and_left_out_of_the_median(training):
     training.backward(100)
     training.backward(900, outcome="failed")
     training.backward(120)
@@ -426,14 +426,14 @@ def test_a_step_is_picked_by_its_number_or_as_last_or_slowest(training):
         select_step(trace, "7")
 
 
-def test_where_no_step_has_completed_the_longest_is_the_slowest(training):
+def test_the_slowest_step_is_the_longest_one_if_none_has_completed(training):
     for took in (10, 90, 20):
         training.backward(took, outcome="failed")
 
     assert select_step(training.trace(), "slowest").number == 1
 
 
-def test_where_there_are_no_steps_none_is_picked(story):
+def test_a_trace_without_steps_refuses_to_select_one(story):
     with pytest.raises(UserError, match="holds no step"):
         select_step(story.trace(), "last")
 

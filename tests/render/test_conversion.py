@@ -75,7 +75,7 @@ def test_a_pdf_is_one_page_of_its_size_and_the_same_each_time(picture) -> None:
     assert pdf == converted(picture, "pdf")
 
 
-def test_what_is_too_large_for_a_png_is_refused_and_fits_the_page_of_a_pdf() -> None:
+def test_a_picture_too_large_for_a_png_is_refused_and_still_fits_a_pdf_page() -> None:
     pytest.importorskip("typst")
     huge = document("huge", 60_000, 1_200, [])
 

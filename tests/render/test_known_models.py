@@ -106,7 +106,7 @@ def test_it_has_as_many_boxes_as_one_can_look_at(model, library):
 
 @pytest.mark.parametrize("model", FOLDED)
 @every_library
-def test_what_repeats_is_one_frame_or_box_that_leads_back_to_itself(model, library):
+def test_a_repeated_part_is_one_frame_or_box_that_leads_back_to_itself(model, library):
     one = picture(model, library)
 
     assert Counter(one.texts) >= Counter(FOLDED[model])

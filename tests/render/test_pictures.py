@@ -152,7 +152,7 @@ def test_edges_across_labels_and_frames_around_strangers_are_found():
     assert any("a frame holds a part of" in one for one in faults(around))
 
 
-def test_what_is_missing_is_found():
+def test_missing_boxes_and_edges_are_found():
     scene = scene_of("perceptron")
     drawing = read_drawing(svg(scene, our_layout("perceptron")))
 

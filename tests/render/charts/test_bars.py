@@ -24,7 +24,7 @@ def test_a_span_that_can_be_seen_is_a_bar_of_its_own(make_span):
     ]
 
 
-def test_what_is_too_narrow_and_begins_in_one_cell_is_one_bar(make_span):
+def test_narrow_spans_that_start_in_one_cell_are_one_bar(make_span):
     spans = [make_span(index, index, index + 1) for index in range(6)]
 
     assert shown(spans) == [(0, 2, 2), (2, 2, 2), (4, 2, 2)]

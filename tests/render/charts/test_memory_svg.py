@@ -134,7 +134,7 @@ def test_the_peak_is_marked_with_who_held_it() -> None:
         ),
     ],
 )
-def test_what_the_figures_leave_out_is_said(changes, told) -> None:
+def test_a_memory_picture_reports_the_gaps_in_its_figures(changes, told) -> None:
     assert any(told in one for one in texts(render_memory([memory(**changes)])))
 
 

@@ -92,7 +92,7 @@ def test_a_hand_over_is_told_with_both_threads() -> None:
     assert any("from Main to gv_autograd_0" in one for one in shown)
 
 
-def test_what_nobody_took_is_drawn_to_the_end_and_told() -> None:
+def test_a_task_that_no_thread_took_is_labeled_as_never_taken() -> None:
     shown = texts(render_queues([queues(stay(3, 0, 100, None, popped_by=-1))]))
 
     assert "never taken" in shown
@@ -147,7 +147,7 @@ def test_of_a_long_queue_the_first_places_are_drawn() -> None:
         ({"from_ns": 200, "until_ns": 600}, "Shown: 200 ns to 600 ns after the start"),
     ],
 )
-def test_what_is_left_out_is_said(changes, told) -> None:
+def test_a_queue_picture_reports_the_parts_it_leaves_out(changes, told) -> None:
     svg = render_queues([queues(stay(3, 0, 100, 400), **changes)])
 
     assert any(told in one for one in texts(svg))

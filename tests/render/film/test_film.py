@@ -100,7 +100,7 @@ def test_the_last_frame_is_held_before_the_film_begins_anew(replay):
     assert film.frame(film.num_frames - 1) == film.frame(len(replay) - 1)
 
 
-def test_where_nothing_moves_the_fullest_frame_is_seen(replay):
+def test_a_film_without_animation_shows_the_fullest_frame(replay):
     film = film_of(replay)
     root = ET.fromstring(film.svg())
     for parent in list(root.iter()):
@@ -145,7 +145,7 @@ def test_starts_of_nodes_are_the_last_to_be_left_out(replay):
     assert starts | {0, len(replay) - 1} == {*places}
 
 
-def test_what_the_event_is_about_has_a_ring_and_a_gradient_its_way():
+def test_the_node_of_an_event_has_a_ring_and_its_gradient_has_a_path():
     story = Story()
     add = story.node(1, name="AddBackward0")
     mul = story.node(2, add, name="MulBackward0")
@@ -233,7 +233,7 @@ def test_a_pass_that_fails_is_filmed_to_its_end():
     assert f"'s{STAGES.index('failed')}'" in looks
 
 
-def test_what_does_not_fit_is_counted(replay):
+def test_rows_that_do_not_fit_are_counted(replay):
     film = film_of(replay, size=films.MIN_SIZE)
     moments = [replay.at(place).moment for place in range(len(replay))]
     fullest = max(range(len(replay)), key=lambda place: moments[place].num_countdowns)

@@ -75,7 +75,7 @@ def test_ffmpeg_is_given_each_frame_in_order(format_, install):
     assert called[-1].endswith(f"film.{format_}")
 
 
-def test_what_ffmpeg_says_as_it_fails_is_told(install):
+def test_the_error_message_of_ffmpeg_is_reported(install):
     pytest.importorskip("typst")
     install(FAILING)
 

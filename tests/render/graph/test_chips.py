@@ -117,7 +117,7 @@ def test_of_very_many_leaves_the_last_chip_counts_those_that_have_no_room(
         (None, "dashed"),
     ],
 )
-def test_how_a_leaf_ended_is_seen_at_its_chip(shared, status, outline):
+def test_the_outline_of_a_chip_shows_the_status_of_its_leaf(shared, status, outline):
     leaf = msgspec.structs.replace(shared.nodes[6], status=status)
     graph = msgspec.structs.replace(shared, nodes=(*shared.nodes[:6], leaf))
 

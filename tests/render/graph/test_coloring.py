@@ -68,7 +68,7 @@ def test_a_scale_runs_from_the_least_to_the_most(changed, color_by, field, scale
 
 
 @pytest.mark.parametrize("color_by", ["wait", "time", "order"])
-def test_what_is_not_known_has_no_color_and_no_scale(changed, color_by):
+def test_nodes_with_unknown_values_have_no_color_and_no_scale(changed, color_by):
     unknown = {"waited_ns": None, "start_ns": None, "order": None}
 
     found = coloring(changed(unknown), color_by)

@@ -41,7 +41,7 @@ def graph_of(trace: Trace) -> Graph:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_drawn_to_fit_is_the_most_that_can_be_read(size):
+def test_a_graph_drawn_to_fit_a_size_stays_readable(size):
     trace = recorded()
 
     drawn, scale = detailed_to_fit(graph_of(trace), size, trace)

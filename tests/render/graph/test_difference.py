@@ -31,7 +31,9 @@ def difference_between(one, other) -> Difference:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("simplified", [split_shared_leaves, contract_chains])
-def test_what_differs_is_told_in_a_picture_of_any_two_graphs(seed, simplified) -> None:
+def test_a_picture_of_two_graphs_names_each_node_that_only_one_of_them_has(
+    seed, simplified
+) -> None:
     rng = random.Random(seed)
     edges = random_edges(rng, 14)
     less = [[to for to in own if rng.random() < 0.9] for own in edges]

@@ -82,7 +82,7 @@ def test_dot_that_was_asked_for_and_is_missing_is_an_error(step, no_graphviz):
         (b"nonsense", "dot failed: dot gave an unexpected answer"),
     ],
 )
-def test_when_dot_fails_our_own_layout_is_used_and_said(
+def test_our_own_layout_replaces_a_failing_dot_and_says_so(
     step, answer, note, fake_graphviz
 ):
     fake_graphviz(answer)
@@ -94,7 +94,7 @@ def test_when_dot_fails_our_own_layout_is_used_and_said(
     assert drawn.data.startswith(b"<?xml")
 
 
-def test_when_dot_was_asked_for_its_failure_is_an_error(step, fake_graphviz):
+def test_a_failure_of_dot_is_an_error_if_dot_was_asked_for(step, fake_graphviz):
     fake_graphviz(RenderTimeoutError("slow"))
 
     with pytest.raises(RenderTimeoutError):

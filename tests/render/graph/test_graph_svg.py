@@ -73,7 +73,9 @@ def test_the_legend_names_the_devices_and_nothing_that_is_not_there(step):
     assert "did not run" not in shown
 
 
-def test_what_failed_and_what_did_not_run_is_marked_and_in_the_legend(step, make_node):
+def test_failed_nodes_and_nodes_that_did_not_run_are_marked_and_in_the_legend(
+    step, make_node
+):
     failed = make_node(0, status="failed", error="ValueError: no")
     idle = make_node(
         1, status=None, order=None, thread=None, start_ns=None, end_ns=None
@@ -104,7 +106,7 @@ def test_the_longest_node_is_darkest_when_colors_stand_for_time(step):
     assert longest.color == "#7a1f4f"
 
 
-def test_what_is_left_out_is_told_and_where(step, make_node):
+def test_omitted_nodes_and_edges_are_reported_with_their_place(step, make_node):
     nodes = (make_node(0, omitted_edges=2), *step.nodes[1:])
     graph = msgspec.structs.replace(
         step, nodes=nodes, omitted=1_234, omitted_edges=5_678
@@ -264,7 +266,7 @@ def test_colors_by_time_stand_for_what_is_usual(make_graph, make_node):
         assert line in boxes[0].tooltip
 
 
-def test_what_was_seen_once_has_the_color_of_its_time(make_graph, make_node):
+def test_a_node_seen_once_has_the_color_of_its_own_time(make_graph, make_node):
     once = [make_node(n, end_ns=10 ** (n + 4), num_alike=1, usual_ns=7) for n in (0, 1)]
 
     boxes = build_scene(make_graph(2, [], nodes=tuple(once)), "time").boxes
@@ -298,7 +300,7 @@ def test_of_an_error_the_first_line_stands_under_the_node(make_graph, make_node)
 @pytest.mark.parametrize(
     ("is_finished", "told"), [(True, "not needed"), (False, "did not run")]
 )
-def test_what_did_not_run_was_not_needed_if_the_pass_is_finished(
+def test_a_node_that_did_not_run_was_not_needed_if_the_pass_is_finished(
     is_finished, told, make_graph, make_node
 ):
     nodes = (make_node(0), make_node(1, status=None, order=None))

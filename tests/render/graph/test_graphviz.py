@@ -52,7 +52,9 @@ def test_a_dot_that_takes_too_long_is_stopped(fake_dot):
     assert raised.value.exit_code == 5
 
 
-def test_what_a_dot_that_takes_too_long_began_is_stopped_too(fake_dot, tmp_path):
+def test_a_child_process_of_a_dot_that_takes_too_long_is_stopped_too(
+    fake_dot, tmp_path
+):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

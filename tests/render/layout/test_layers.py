@@ -28,7 +28,7 @@ def test_the_losses_of_time_steps_stand_beside_their_steps():
     assert [found.ranks[state] for state in (6, 8, 10)] == [2, 4, 6]
 
 
-def test_what_hangs_from_one_box_goes_down_with_it():
+def test_boxes_that_hang_from_one_box_move_down_with_it():
     # 1 moves down to 4, and 5 with it.
     found = skeleton(6, (0, 1), (0, 2), (2, 3), (3, 4), (1, 4), (1, 5))
 

@@ -134,7 +134,7 @@ def test_an_edge_for_which_there_are_too_many_bends_goes_round_all_boxes(monkeyp
     assert sum(x == lane for x, _ in layout.routes[4]) >= 4
 
 
-def test_what_stands_aside_is_on_the_right_of_what_leads_to_it():
+def test_a_box_aside_stands_to_the_right_of_the_box_that_leads_to_it():
     layout = place([SIZE] * 4, [(0, 1), (1, 2), (1, 3)], aside=[3])
 
     (host, aside), route = layout.centers[1:4:2], layout.routes[2]

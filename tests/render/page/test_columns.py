@@ -29,7 +29,7 @@ def test_a_column_is_read_back_as_it_was(unpacked, numbers) -> None:
     assert columns == {"before.x": [0, 1, 2], "t.x": numbers}
 
 
-def test_what_grows_takes_a_byte_for_each_small_step() -> None:
+def test_a_growing_column_takes_a_byte_for_each_small_step() -> None:
     times = np.cumsum(np.full(1_000, 100, np.int64)) + 10**14
 
     plain = gzip.decompress(pack({}, {"t.x": times[1:] - times[0]}))

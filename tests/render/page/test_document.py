@@ -173,7 +173,7 @@ def test_families_are_the_colors_that_a_picture_of_the_graph_has(trace) -> None:
     assert {id_: found[id_] for id_ in colors} == colors
 
 
-def test_what_is_packed_is_what_the_tables_say(trace, unpacked) -> None:
+def test_a_packed_page_holds_the_values_of_its_tables(trace, unpacked) -> None:
     page = build_page(trace, trace.tasks)
 
     header, columns = unpacked(pack_page(page))
@@ -210,7 +210,7 @@ def snake(name):
     return "".join("_" + c.lower() if c.isupper() else c for c in name)[1:]
 
 
-def test_what_the_pass_left_for_a_device_to_do_is_on_its_page():
+def test_work_that_a_pass_left_for_a_device_is_on_its_page():
     story = Story()
     node = story.node(1)
     story.kernel(1, "sim:0/0", at=0, ran=(1, 2))

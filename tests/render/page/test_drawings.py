@@ -153,7 +153,7 @@ def test_a_closed_box_counts_each_node_in_it_once(page):
         assert boxes.num_nodes[several].tolist() == counted[several].tolist()
 
 
-def test_what_there_is_no_room_for_stays_in_closed_boxes(monkeypatch):
+def test_nodes_without_room_stay_in_closed_boxes(monkeypatch):
     monkeypatch.setattr(drawings, "MAX_BOXES", 20)
     trace = many_nodes()
 

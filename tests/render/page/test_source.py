@@ -17,7 +17,9 @@ PAGE = ROOT / "gradviz" / "render" / "page"
 pytestmark = pytest.mark.stress
 
 
-def test_what_is_committed_is_what_the_source_builds(esbuild, tmp_path) -> None:
+def test_the_committed_page_is_the_one_that_the_source_builds(
+    esbuild, tmp_path
+) -> None:
     script = json.loads((ROOT / "package.json").read_text())["scripts"]["build"]
     options = [one for one in script.split()[1:] if not one.startswith("--outfile")]
 

@@ -85,7 +85,7 @@ def test_a_time_is_asked_for_and_what_is_none_is_said(busy):
 
 
 @pytest.mark.parametrize(("typed", "place"), [("g12", 11), ("/Exp", 7)])
-def test_what_is_typed_without_a_pause_is_heard(typed, place, busy):
+def test_keys_typed_without_a_pause_are_heard(typed, place, busy):
     names = {"/": "slash"}
 
     async def drive(app, pilot):

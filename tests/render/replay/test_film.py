@@ -35,7 +35,7 @@ def test_each_event_is_seen_in_its_time_and_no_other(busy):
     assert {one.get("dur") for one in root.iter(f"{SVG}animate")} == {"3s"}
 
 
-def test_where_nothing_moves_the_first_screen_is_seen(busy):
+def test_a_film_without_animation_shows_the_first_screen(busy):
     root = ET.fromstring(film(busy, [3, 4]))
     still = [one for one in root.findall(f"{SVG}g") if one.get("display") is None]
     texts = " ".join(t.text for one in still for t in one.findall(f"{SVG}text"))
@@ -44,7 +44,7 @@ def test_where_nothing_moves_the_first_screen_is_seen(busy):
     assert "event 5/21" not in texts
 
 
-def test_what_happened_has_its_color(busy):
+def test_the_line_of_the_event_has_its_color(busy):
     root = ET.fromstring(film(busy, [4]))
     (said,) = (one for one in root.iter(f"{SVG}text") if "thread 0" in (one.text or ""))
 

@@ -74,7 +74,7 @@ def test_a_pop_says_why_it_was_this_one(busy, number, why):
     assert f"  Why this one: {why}" in told_at(busy, "task_popped", number)
 
 
-def test_what_was_made_later_goes_first_and_of_equals_what_the_heap_has_on_top(story):
+def test_each_pop_gives_the_reason_its_task_went_first(story):
     nodes = [story.node(number, name="Mul") for number in (1, 2, 3)]
     story.begin(0, nodes, at=0)
     for at, node in enumerate((*nodes, nodes[1]), start=1):
@@ -147,7 +147,7 @@ def test_no_name_acts_instead_of_being_shown(name, story):
     assert all(line.isprintable() for line in text.split("\n"))
 
 
-def test_what_a_trace_lacks_is_said_first(story):
+def test_losses_of_a_trace_are_reported_first(story):
     node = story.node(1)
     story.begin(0, [node], at=0)
     story.push(0, node, at=10)

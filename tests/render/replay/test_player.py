@@ -66,7 +66,7 @@ def test_a_jump_goes_to_an_event_a_part_or_a_time(text, place, player):
 
 
 @pytest.mark.parametrize("text", ["soon", "1e3", "-1", "1.5", "12 bananas", "[red]x"])
-def test_what_is_no_place_to_go_to_is_said(text, player):
+def test_an_invalid_jump_is_reported_and_moves_nowhere(text, player):
     player.jump(text)
 
     assert player.place == 0

@@ -202,7 +202,7 @@ def test_in_one_line_the_first_neighbor_is_told_and_how_many_more(busy):
     assert line[:39].endswith("and 1 more")
 
 
-def test_what_a_trace_lacks_stands_on_the_screen(story):
+def test_losses_of_a_trace_appear_on_the_screen(story):
     node = story.node(1)
     story.begin(0, [node], at=0)
     story.push(0, node, at=10)

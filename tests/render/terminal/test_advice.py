@@ -62,7 +62,7 @@ def test_costs_are_told_with_the_passes_that_they_are_of():
     assert finding_text(one).endswith("(up to 1.5 µs, up to 2 KiB, in 3 passes).")
 
 
-def test_what_is_not_certain_says_so():
+def test_an_uncertain_finding_says_so():
     one = finding("branches_in_turn", certainty="likely")
 
     assert finding_text(one).endswith("This is likely, not certain.")

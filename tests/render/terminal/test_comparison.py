@@ -105,7 +105,7 @@ def test_each_kind_of_difference_has_its_table(width, shown):
     assert max(map(len, lines)) <= width
 
 
-def test_what_is_the_same_is_a_line(shown):
+def test_identical_passes_are_reported_in_one_line(shown):
     lines = shown(lambda to: print_comparison(make(), to))
 
     assert lines[2:] == ["The same graph in the same order: 9 nodes in both"]
@@ -130,7 +130,7 @@ def test_single_passes_have_no_deviation(shown):
     assert "+100%" in text
 
 
-def test_how_a_pass_ended_and_what_is_lost_stands_beside_it(shown):
+def test_the_outcome_and_losses_of_a_pass_stand_beside_it(shown):
     failed = side("b", status="failed", num_lost=2)
     comparison = msgspec.structs.replace(make(), after=failed)
 

@@ -151,11 +151,11 @@ def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
         ),
     ],
 )
-def test_what_is_particular_is_said(shown, changes, words):
+def test_an_explanation_mentions_each_special_circumstance(shown, changes, words):
     assert any(words in line for line in lines(shown, **changes))
 
 
-def test_what_a_message_began_is_told_with_it_and_not_as_the_begin_of_its_pass(shown):
+def test_a_node_that_a_message_started_names_the_sender_and_not_the_pass_start(shown):
     message = RpcEdge(
         end="send", worker=1, peer=2, message=9, node=-1, name="", received_ns=5
     )
@@ -174,7 +174,7 @@ def test_long_sentences_go_on_in_the_next_line(shown, width):
     assert not any(line.endswith(" ") for line in told)
 
 
-def test_what_a_program_wrote_cannot_command_the_terminal(shown):
+def test_text_from_a_program_cannot_control_the_terminal(shown):
     told = lines(shown, name="a\x1b[31m", status="failed", error="b\x1b]0;x\x07")
 
     assert "\x1b" not in "".join(told)

@@ -44,7 +44,7 @@ def test_a_group_is_a_row_with_its_share(shown):
     assert lines[3].split()[0] == "-"
 
 
-def test_what_is_not_told_is_counted(shown):
+def test_omitted_groups_runs_and_events_are_reported(shown):
     some = groups("a", omitted=4, num_unfinished=2, is_complete=False)
     lines = shown(lambda console: print_groups(some, console))
 

@@ -140,7 +140,7 @@ def test_no_line_is_wider_than_the_console(shown, width):
     assert "…" in lines[2]
 
 
-def test_what_is_not_known_is_said(shown):
+def test_unknown_times_are_shown_as_dashes(shown):
     unknown = {"end_ns": None, "waited_ns": None, "status": "unfinished"}
     rows = [row(sequence_nr=MAX_SEQUENCE_NR, **unknown)]
 

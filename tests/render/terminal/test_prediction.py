@@ -111,7 +111,7 @@ def test_every_reason_is_a_sentence(changes, words, width, shown):
     assert max(map(len, shown(lambda to: print_prediction(order, to), width))) <= width
 
 
-def test_what_is_lost_and_left_out_is_said(shown):
+def test_lost_definitions_and_left_out_nodes_are_reported(shown):
     order = make_order(num_lost=2, num_predicted=9)
 
     assert "3 nodes of 9 in the predicted order" in said(order, shown)

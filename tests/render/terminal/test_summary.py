@@ -124,7 +124,7 @@ def test_errors_and_inner_passes_are_told(shown):
     assert lines_with(lines, "inside") == ["5 3 2 1.5 µs - completed (inside 4)"]
 
 
-def test_what_is_lost_is_told(shown):
+def test_losses_of_a_trace_are_reported_in_one_line(shown):
     losses = Losses(dropped=12, damaged_bytes=3, truncated=True, closed=False)
     summary = make_summary(losses=losses)
 

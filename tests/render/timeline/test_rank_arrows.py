@@ -55,7 +55,7 @@ def test_it_says_who_was_last_and_how_long_the_other_waited(timeline):
     )
 
 
-def test_what_is_outside_of_the_shown_time_has_no_arrow(timeline):
+def test_a_collective_outside_the_shown_time_has_no_arrow(timeline):
     _, _, arrows = drawn(timeline, begin_ns=92)
 
     assert [one.tooltip.split(",")[1] for one in arrows] == [" bucket 1"]

@@ -175,7 +175,7 @@ def test_a_root_was_pushed_by_no_node(pushed):
     assert "pushed as a root on Main" in arrow.tooltip
 
 
-def test_what_was_pushed_or_ran_at_times_not_shown_has_no_arrow(pushed):
+def test_a_push_or_run_outside_the_shown_time_has_no_arrow(pushed):
     assert pushed({}, begin_ns=301).panels[0].arrows == ()
     assert pushed({}, end_ns=599).panels[0].arrows == ()
     assert len(pushed({}, begin_ns=300, end_ns=600).panels[0].arrows) == 1

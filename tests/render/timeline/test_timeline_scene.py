@@ -257,7 +257,7 @@ def test_colors_go_from_little_to_much(make_span, make_timeline, by):
     assert [placed.item.fill for placed in scene.legend][:3] == fills
 
 
-def test_what_is_missing_is_said():
+def test_missing_and_omitted_parts_are_reported():
     story = Story()
     root = story.node(1)
     story.begin(0, [root], at=0)

@@ -152,7 +152,7 @@ def test_a_failure_is_marked_and_explained(make_span, make_timeline):
     assert "✕ 0 Mul failed: ValueError: no" in texts(picture)
 
 
-def test_what_was_only_captured_is_pale(make_span, make_timeline):
+def test_a_node_that_was_only_captured_is_pale(make_span, make_timeline):
     timeline = make_timeline([make_span(0, 0, 50, status="captured")], duration_ns=100)
 
     picture = drawn(timeline)

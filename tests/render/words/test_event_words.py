@@ -127,7 +127,7 @@ def test_an_event_says_once_that_it_and_its_queue_were_inferred(words):
         ),
     ],
 )
-def test_what_there_is_not_is_not_spoken_of(name, fields, words_of_it, words):
+def test_an_event_text_leaves_out_absent_fields(name, fields, words_of_it, words):
     assert words_of_it in says(words, name, **fields)
 
 

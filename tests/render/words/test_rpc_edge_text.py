@@ -86,7 +86,7 @@ def test_of_a_gradient_that_left_and_never_came_both_ends_say_so():
         ({"start_ns": None}, "to arrive, and nothing ran for it."),
     ],
 )
-def test_what_is_particular_is_said(changes, words):
+def test_an_arrival_mentions_each_special_circumstance(changes, words):
     assert words in arrival_of(make("send", **changes)).text
 
 

@@ -50,7 +50,7 @@ def test_of_clauses_for_values_of_one_fact_those_that_hold_are_said(facts, said)
     assert fill(template, facts, FORMS) == said
 
 
-def test_what_stands_in_a_fact_is_no_place():
+def test_braces_inside_a_fact_are_no_placeholders():
     facts = {"error": "{own:ms} [of {was=x}]", "own": 5}
 
     assert fill("It failed: {error:text}", facts, FORMS) == (

@@ -39,7 +39,7 @@ from gradviz.render.words.text import (
         ("\x1b", ""),
     ],
 )
-def test_what_acts_instead_of_being_shown_is_removed(text, cleaned):
+def test_control_characters_are_removed_from_a_text(text, cleaned):
     assert clean(text) == cleaned
 
 
@@ -119,7 +119,7 @@ def test_a_place_is_without_folders():
     assert place("") == ""
 
 
-def test_so_is_each_of_two_places_and_where_there_is_room_for_one_it_is_the_last():
+def test_two_places_are_without_folders_and_only_the_last_fits_a_narrow_space():
     both = "/venv/lib/layers.py:12 < /home/me/train.py:7"
 
     assert place(both) == "layers.py:12 < train.py:7"

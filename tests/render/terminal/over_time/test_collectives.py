@@ -13,7 +13,7 @@ def test_a_trace_without_collectives_says_so(capsys):
     assert printed(Story().trace(), capsys).strip() == "0 collectives"
 
 
-def test_what_each_rank_did_and_who_was_late(capsys):
+def test_a_collective_names_the_node_that_made_a_rank_late(capsys):
     late = rank_trace(1, took=55, spans=((85, 100),))
     text = printed(ranks(rank_trace(0), late), capsys)
 
@@ -22,7 +22,7 @@ def test_what_each_rank_did_and_who_was_late(capsys):
     assert "#0 MulBackward0 (" in text
 
 
-def test_what_is_unknown_is_never_a_number(capsys):
+def test_an_unknown_value_is_never_shown_as_a_number(capsys):
     story = Story()
     story.recorder.collective_began(-1, -1, 1, "gloo:barrier", "", -1, -1, -1, "", -1)
     (row,) = [

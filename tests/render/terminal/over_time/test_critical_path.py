@@ -88,7 +88,7 @@ def test_a_segment_of_a_pass_inside_of_this_one_says_of_which(shown):
     assert "500 ns 500 ns 50% running 0 MulBackward0 5 0 MainThread" in lines
 
 
-def test_what_is_usual_is_told_where_there_are_several_passes(shown):
+def test_usual_times_are_shown_for_a_shape_of_several_passes(shown):
     one = path(segment(0, 1_000), num_alike=3)
 
     lines = words(shown(lambda console: print_critical_path(one, console), width=100))
@@ -115,7 +115,7 @@ def test_short_segments_between_long_ones_are_told_together(shown):
         ({"is_whole": False}, "Events are missing from the trace"),
     ],
 )
-def test_what_is_missing_is_said(changes, said, shown):
+def test_missing_parts_of_the_trace_are_reported(changes, said, shown):
     one = path(segment(0, 500), **changes)
 
     lines = shown(lambda console: print_critical_path(one, console), width=100)

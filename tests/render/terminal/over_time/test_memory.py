@@ -133,7 +133,7 @@ def test_devices_have_a_row_and_a_curve(shown):
         ({}, "A trace does not tell when a program drops its last reference"),
     ],
 )
-def test_what_the_figures_leave_out_is_said(changes, word, shown):
+def test_the_output_reports_the_gaps_in_its_figures(changes, word, shown):
     lines = shown(lambda console: print_memory(make_memory(**changes), console))
 
     assert word in " ".join(words(lines))
@@ -188,7 +188,7 @@ def test_names_of_a_trace_are_only_text(shown):
     assert "\x1b" not in "\n".join(lines)
 
 
-def test_what_is_unknown_is_never_zero(shown):
+def test_an_unknown_size_is_never_shown_as_zero(shown):
     peak = use(total=MIB, saved=None, gradients=MIB)
     memory = make_memory(
         begin=use(saved=None),
@@ -202,7 +202,7 @@ def test_what_is_unknown_is_never_zero(shown):
     assert "saved tensors unknown unknown unknown" in told
 
 
-def test_who_saved_most_is_told_by_op_module_and_line(shown):
+def test_an_op_that_saved_most_is_listed_with_its_nodes_and_bytes(shown):
     share = SavedShare(name="ExpBackward0", size_bytes=MIB, num_nodes=2)
     saved = SavedTensors(
         size_bytes=MIB,

@@ -72,13 +72,13 @@ def test_hand_overs_name_both_threads(shown):
     assert "0 MainThread 1 gradviz-sim:0 7" in words(lines)
 
 
-def test_who_was_overtaken_is_told_with_the_first_who_did(shown):
+def test_an_overtaken_node_is_listed_with_the_first_tasks_that_overtook_it(shown):
     lines = shown(lambda console: print_queues(make_queues(), console))
 
     assert "3 MulBackward0 9 4 3 1.5 µs 7 #2, 5, wake-up and 4 more" in words(lines)
 
 
-def test_what_was_left_in_a_queue_stands_out(shown):
+def test_a_queue_shows_the_number_of_tasks_left_in_it(shown):
     queues = make_queues(summary(num_popped=3))
 
     lines = shown(lambda console: print_queues(queues, console))

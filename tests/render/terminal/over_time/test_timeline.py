@@ -119,7 +119,7 @@ def test_hostile_names_are_shown_and_do_nothing(
     assert len(lines) == 5
 
 
-def test_what_failed_is_told_below(shown, make_span, make_timeline):
+def test_failed_nodes_are_listed_below_the_timeline(shown, make_span, make_timeline):
     spans = [
         make_span(index, index, index + 1, status="failed", error=f"E: {index}")
         for index in range(7)
@@ -134,7 +134,9 @@ def test_what_failed_is_told_below(shown, make_span, make_timeline):
     ]
 
 
-def test_what_was_only_captured_has_a_color_of_its_own(shown, make_span, make_timeline):
+def test_the_legend_has_a_color_for_nodes_that_were_only_captured(
+    shown, make_span, make_timeline
+):
     timeline = make_timeline([make_span(0, 0, 9, status="captured")], duration_ns=9)
 
     lines = shown(lambda console: print_timeline(timeline, console))

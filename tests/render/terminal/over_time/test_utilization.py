@@ -59,7 +59,7 @@ def test_each_worker_and_device_has_its_parts_and_no_column_is_empty(shown):
     assert "3 MulBackward0 9 4 300 ns" in lines
 
 
-def test_what_is_missing_is_said(shown):
+def test_missing_parts_of_the_trace_are_reported(shown):
     one = make_utilization(status="unfinished", is_whole=False)
 
     lines = words(shown(lambda console: print_utilization(one, console), width=100))

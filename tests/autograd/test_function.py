@@ -162,7 +162,7 @@ def test_gradients_that_did_not_come_are_zeros_or_none(
     assert first.grad_fn.seen == [[[1.0, 1.0], None, missing]]
 
 
-def test_what_is_not_differentiable_is_no_part_of_the_graph(x):
+def test_a_non_differentiable_output_is_no_part_of_the_graph(x):
     class Largest(Function):
         @staticmethod
         def forward(ctx, x):
@@ -245,7 +245,7 @@ def test_the_context_is_the_node(x):
         y.grad_fn.nobodys  # noqa: B018 - for its effect
 
 
-def test_what_the_engine_asks_a_node_may_be_an_attribute_of_the_users(x):
+def test_a_context_may_store_a_device_a_module_and_a_name_of_its_own(x):
     class Busy(Function):
         @staticmethod
         def forward(ctx, x):
@@ -269,7 +269,7 @@ def test_what_the_engine_asks_a_node_may_be_an_attribute_of_the_users(x):
 @pytest.mark.parametrize(
     "name", ["id", "hooks", "call", "next_edges", "sequence_nr", "input_metadata"]
 )
-def test_what_the_engine_relies_on_may_not(x, name):
+def test_a_context_refuses_attributes_that_the_engine_relies_on(x, name):
     class Wrong(Function):
         @staticmethod
         def forward(ctx, x):
@@ -335,7 +335,7 @@ def test_it_runs_where_its_outputs_are():
     assert x.grad.tolist() == [1.0, 1.0]
 
 
-def test_what_it_saves_is_reported(x):
+def test_the_bytes_that_a_function_saves_are_reported(x):
     saved = []
 
     class Listener(probe.Probe):
@@ -356,7 +356,7 @@ def test_a_creation_hook_sees_its_node(x):
     assert seen == ["ScaleBackward"]
 
 
-def test_what_is_once_differentiable_cannot_be_differentiated_twice(x):
+def test_a_once_differentiable_backward_cannot_be_differentiated_twice(x):
     class Once(Function):
         @staticmethod
         def forward(ctx, x):
@@ -414,7 +414,7 @@ def test_a_gradient_of_none_is_none(x):
     assert x.grad is None
 
 
-def test_what_was_freed_is_gone(x):
+def test_a_freed_graph_cannot_run_a_second_time(x):
     y = Cube.apply(x).sum()
     y.backward()
 
@@ -422,7 +422,7 @@ def test_what_was_freed_is_gone(x):
         y.backward()
 
 
-def test_what_it_saves_may_get_hooks_but_none_may_not(x):
+def test_a_saved_tensor_may_get_hooks_but_a_saved_none_may_not(x):
     class Kept(Function):
         @staticmethod
         def forward(ctx, x):
@@ -447,7 +447,7 @@ def test_what_it_saves_may_get_hooks_but_none_may_not(x):
     assert x.grad.tolist() == [10.0, 20.0]
 
 
-def test_what_saves_nothing_may_be_run_twice(x):
+def test_a_function_that_saves_nothing_may_run_backward_twice(x):
     y = Scale.apply(x).sum()
     y.backward()
     y.backward()
@@ -455,7 +455,7 @@ def test_what_saves_nothing_may_be_run_twice(x):
     assert x.grad.tolist() == [4.0, 4.0]
 
 
-def test_what_is_freed_though_nothing_was_saved_is_gone_too(x):
+def test_a_freed_node_refuses_its_saved_tensors_even_if_it_saved_none(x):
     y = Scale.apply(x)
     y.sum().backward()
 
@@ -463,7 +463,7 @@ def test_what_is_freed_though_nothing_was_saved_is_gone_too(x):
         y.grad_fn.saved_tensors  # noqa: B018 - for its effect
 
 
-def test_what_was_saved_and_then_changed_is_refused(x):
+def test_a_tensor_that_changed_after_it_was_saved_is_refused(x):
     y = x * 1
     z = Cube.apply(y)
     y.add_(1)
@@ -506,7 +506,7 @@ def test_a_wrong_forward_is_pytorchs_error(x, forward, error, message):
         wrong.apply(x)
 
 
-def test_what_is_not_defined_says_so(x):
+def test_a_method_that_a_function_does_not_define_raises_not_implemented_error(x):
     forwards = type("Forwards", (Function,), {"forward": staticmethod(lambda c, x: x)})
 
     with pytest.raises(NotImplementedError, match="must implement the forward"):

@@ -91,7 +91,7 @@ def test_with_create_graph_it_may_be_differentiated(derivative):
     assert second.tolist() == [12.0]
 
 
-def test_what_does_not_matter_is_zero_or_in_strict_mode_an_error(x):
+def test_an_unused_input_has_a_zero_jacobian_or_is_an_error_in_strict_mode(x):
     def first(x, y):
         return x * 2
 
@@ -105,7 +105,7 @@ def test_what_does_not_matter_is_zero_or_in_strict_mode_an_error(x):
         functional.jvp(lambda x: x.detach(), x, x, strict=True)
 
 
-def test_what_was_given_stays_as_it_was(x):
+def test_a_given_input_stays_as_it_was(x):
     functional.hessian(lambda x: (x**3).sum(), x)
 
     assert not x.requires_grad

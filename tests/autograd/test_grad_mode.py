@@ -175,7 +175,7 @@ def test_a_class_is_decorated_with_a_warning():
 
 
 class TestInferenceMode:
-    def test_what_is_made_in_it_is_an_inference_tensor(self):
+    def test_a_tensor_made_in_it_is_an_inference_tensor(self):
         with inference_mode():
             x = gv.ones(2)
             assert is_inference_mode_enabled()

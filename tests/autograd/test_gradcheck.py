@@ -177,7 +177,7 @@ def test_without_gradients_there_is_nothing_to_check():
         gradcheck(gv.sin, gv.ones(2))
 
 
-def test_what_has_no_gradient_must_have_no_slope():
+def test_an_output_without_a_gradient_must_have_no_slope():
     assert gradcheck(lambda x: x.detach() * 0, leaf(3))
     with pytest.raises(GradcheckError, match="expected to be zero"):
         gradcheck(lambda x: x.detach() * 2, leaf(3))
@@ -187,7 +187,7 @@ def test_a_verdict_may_be_returned():
     assert not gradcheck(lambda x: x.detach() * x, leaf(3), raise_exception=False)
 
 
-def test_what_needs_other_modes_is_refused():
+def test_checks_that_need_other_modes_are_refused():
     with pytest.raises(NotImplementedError, match="vmap"):
         gradcheck(gv.sin, leaf(1), check_batched_grad=True)
     with pytest.raises(NotImplementedError, match="backward mode only"):

@@ -35,7 +35,7 @@ def test_inside_there_is_the_pass(x):
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_whether_the_graph_is_kept(x, keep):
+def test_a_pass_reports_if_its_graph_is_kept(x, keep):
     y = x.exp()
     question = graph.current_graph_task_keep_graph
     assert asked(y.sum(), y, question, retain_graph=keep) is keep
@@ -49,7 +49,7 @@ def test_whether_the_graph_is_kept(x, keep):
         lambda: graph.add_node_to_current_graph_task(None),
     ],
 )
-def test_what_needs_a_pass_says_so(function):
+def test_a_function_that_needs_a_pass_is_refused_outside_of_one(function):
     """K3, K4."""
     with pytest.raises(RuntimeError, match="only be called during the backward pass"):
         function()
@@ -159,7 +159,7 @@ class TestNodeCreationHook:
 
         assert seen == ["outer", "inner"]
 
-    def test_what_needs_no_gradient_makes_no_node(self):
+    def test_an_op_without_gradients_makes_no_node(self):
         seen = []
         with graph.node_creation_hook(seen.append):
             gv.tensor([1.0]).exp()
@@ -210,7 +210,7 @@ class TestANodeAlone:
         assert of_x.tolist() == [3.0, 4.0]
         assert of_other.tolist() == [1.0, 2.0]
 
-    def test_what_it_returns_is_part_of_the_graph(self, x):
+    def test_the_gradient_it_returns_is_part_of_the_graph(self, x):
         gradient = (x**3).grad_fn(gv.ones(2))
         gradient.sum().backward()
 

@@ -99,7 +99,7 @@ def hooked(x: gv.Tensor, hook: Callable[[], object]) -> gv.Tensor:
 
 
 class TestEveryNodeStartsWithThePassesState:
-    def test_what_a_hook_leaves_changed(self, change, x):
+    def test_a_mode_that_a_hook_changed_is_reset_for_the_next_node(self, change, x):
         seen = []
         y = hooked(hooked(x, lambda: seen.append(state())), change)
 
@@ -107,7 +107,7 @@ class TestEveryNodeStartsWithThePassesState:
 
         assert seen == [{**state(), "gradient mode": False}]
 
-    def test_what_a_function_leaves_changed(self, change, x):
+    def test_a_mode_that_a_function_changed_is_reset_for_the_next_node(self, change, x):
         class Leaky(gv.autograd.Function):
             @staticmethod
             def forward(ctx, x):
@@ -125,7 +125,9 @@ class TestEveryNodeStartsWithThePassesState:
 
         assert seen == [{**state(), "gradient mode": False}]
 
-    def test_what_a_node_leaves_changed_that_raises(self, change, x):
+    def test_a_mode_that_a_failing_node_changed_is_reset_for_the_caller(
+        self, change, x
+    ):
         def hook():
             change()
             raise KeyError
@@ -213,7 +215,7 @@ class TestTheCallerGetsItsOwnBack:
         assert after_call == before_call
         assert later == {**state(), "gradient mode": False}
 
-    def test_what_an_inner_pass_leaves_changed_is_not_its_callers(self, change, x):
+    def test_a_mode_that_an_inner_pass_changed_is_reset_for_its_caller(self, change, x):
         seen = []
 
         def hook():

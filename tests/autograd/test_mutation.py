@@ -11,7 +11,7 @@ def a():
     return gv.tensor([1.0, 2.0], requires_grad=True)
 
 
-def test_what_was_saved_is_copied_before_it_changes(a):
+def test_a_saved_tensor_is_copied_before_it_changes(a):
     with allow_mutation_on_saved_tensors() as copies:
         b = a.clone()
         square = (b**2).sum()
@@ -35,7 +35,7 @@ def test_a_change_through_a_view_counts(a):
     assert a.grad.tolist() == [2.0, 4.0]
 
 
-def test_what_is_saved_twice_is_copied_once(a):
+def test_a_tensor_saved_twice_is_copied_once(a):
     with allow_mutation_on_saved_tensors() as copies:
         b = a.clone()
         product = (b * b).sum()
@@ -47,7 +47,7 @@ def test_what_is_saved_twice_is_copied_once(a):
     assert a.grad.tolist() == [2.0, 4.0]
 
 
-def test_what_does_not_change_is_not_copied(a):
+def test_a_saved_tensor_that_does_not_change_is_not_copied(a):
     with allow_mutation_on_saved_tensors() as copies:
         (a.exp() ** 2).sum().backward()
         assert len(copies.cloned) == 0
@@ -66,7 +66,7 @@ def test_copies_go_with_their_graph(a):
         assert len(copies.cloned) == 0
 
 
-def test_what_the_op_in_place_itself_saved_is_safe(a):
+def test_a_tensor_saved_by_the_in_place_op_itself_is_safe(a):
     with allow_mutation_on_saved_tensors() as copies:
         b = a.clone().sin_()
         assert len(copies.cloned) == 0

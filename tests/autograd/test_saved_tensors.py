@@ -14,7 +14,7 @@ def x():
     return gv.tensor([1.0, 2.0], requires_grad=True)
 
 
-def test_what_is_saved_goes_through_the_hooks(x):
+def test_a_saved_tensor_goes_through_the_hooks(x):
     packed = []
 
     def pack(tensor):
@@ -29,7 +29,7 @@ def test_what_is_saved_goes_through_the_hooks(x):
     assert x.grad.tolist() == [2.0, 4.0]
 
 
-def test_what_is_saved_outside_of_the_block_does_not(x):
+def test_a_tensor_saved_outside_of_the_block_skips_the_hooks(x):
     def refuse(tensor):
         raise AssertionError("nothing is saved here")
 
@@ -60,7 +60,7 @@ def test_hooks_may_be_forbidden(x):
         pass
 
 
-def test_what_is_saved_may_wait_in_host_memory():
+def test_a_saved_tensor_may_wait_in_host_memory():
     x = gv.ones(2, device="sim:0").requires_grad_()
     with save_on_cpu():
         y = x * x
@@ -99,7 +99,7 @@ def test_a_block_may_not_be_left_more_often_than_entered():
         hooks.__exit__(None, None, None)
 
 
-def test_what_is_not_differentiable_comes_to_the_hooks_as_such(x):
+def test_a_non_differentiable_saved_tensor_reaches_the_hooks_as_such(x):
     packed = []
 
     with saved_tensors_hooks(lambda tensor: packed.append(tensor) or tensor, abs):
@@ -155,7 +155,7 @@ class TestABlockLeftInABackward:
         assert before >= saved_variable.HOOKS_IN_USE
 
 
-def test_what_nodes_keep_has_a_class_of_which_nobody_makes_one(x):
+def test_a_saved_tensor_has_a_class_that_cannot_be_created_from_python(x):
     class Kept(gv.autograd.Function):
         @staticmethod
         def forward(ctx, x):

@@ -163,7 +163,7 @@ def test_an_error_of_gradvizs_own_shows_the_line_that_raised_it(x):
     assert names[1:] == ["backward", "check_unchanged"]
 
 
-def test_what_the_error_is_stays_as_it_was(x):
+def test_an_error_keeps_its_identity_cause_context_and_notes(x):
     """The same object, with its cause, its context, its notes and their tracebacks."""
     cause, context = KeyError("cause"), ZeroDivisionError("context")
     error = MineError("mine")

@@ -353,7 +353,7 @@ class TestSurroundings:
 
         assert seen == ["the caller's"]
 
-    def test_what_a_device_thread_sets_does_not_leak_into_the_next_pass(
+    def test_a_variable_set_on_a_device_thread_does_not_leak_into_the_next_pass(
         self, engine: Engine
     ):
         """C22: each runs in a copy of its caller's context."""
@@ -409,7 +409,9 @@ class TestCheckpointing:
 
         assert seen == [False, True]
 
-    def test_nor_in_an_unrestricted_pass_inside_a_restricted_one(self, engine: Engine):
+    def test_it_is_not_valid_in_an_unrestricted_pass_inside_a_restricted_one(
+        self, engine: Engine
+    ):
         seen: list[bool] = []
         out = Sink()
         inner = Call(lambda grad: seen.append(engine.is_checkpoint_valid()) or ())
@@ -620,7 +622,9 @@ class TestInsideTheEngine:
         assert [outcome[: len(refusal)] for outcome in outcomes] == [refusal] * times
         assert [sink.received for sink in sinks] == [[(7,)], [(7,)]]
 
-    def test_so_is_one_after_a_node_that_is_only_captured(self, engine: Engine):
+    def test_the_end_of_a_node_that_is_only_captured_is_not_in_user_code(
+        self, engine: Engine
+    ):
         """F21, I5: the node itself does not run."""
         outcomes: list[bool] = []
 

@@ -34,7 +34,7 @@ def predicted(root: Node, **settings: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("width", range(1, 12))
-def test_what_is_predicted_is_what_runs(engine: Engine, width: int):
+def test_the_predicted_order_is_the_order_of_execution(engine: Engine, width: int):
     """C2, Q4: ties of leaves included."""
     root = graph(width)
 

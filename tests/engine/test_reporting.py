@@ -412,7 +412,7 @@ def _graph(case: str) -> Node:
         "a hook",
     ],
 )
-def test_who_takes_reports_at_once_and_who_takes_them_one_by_one_hear_the_same(
+def test_a_listener_to_joined_reports_hears_the_same_as_one_to_single_reports(
     engine: Engine, case: str
 ):
     root = _graph(case)

@@ -133,7 +133,9 @@ class TestWhereNodesWork:
         assert len(seen) == 4
         assert set(seen.values()) == {side}
 
-    def test_so_do_the_hooks_of_what_is_captured(self, engine, notebook):
+    def test_hooks_of_a_captured_node_run_on_the_stream_of_its_forward(
+        self, engine, notebook
+    ):
         seen = []
         side = Stream(NOTED_0)
         target = work_on(side, Sink())
@@ -198,7 +200,7 @@ class TestWhereNodesWork:
 
         assert seen == [caller]
 
-    def test_so_does_one_in_a_thread_of_the_pool(self, notebook):
+    def test_a_cpu_node_in_a_pool_thread_works_on_the_callers_streams(self, notebook):
         engine, seen = Engine(), []
         caller = Stream(NOTED_0)
 
@@ -230,7 +232,9 @@ class TestWhereNodesWork:
 
         assert current_stream(NOTED_0) == default_stream(NOTED_0)
 
-    def test_so_does_one_whose_node_fails(self, engine, notebook):
+    def test_the_caller_finds_its_streams_as_they_were_after_a_node_fails(
+        self, engine, notebook
+    ):
         node = work_on(Stream(NOTED_0), returns=raiser(ValueError("wrong")))
 
         with pytest.raises(ValueError, match="wrong"):
@@ -272,7 +276,9 @@ class TestWaits:
 
         assert notebook.waits() == [str(side), str(caller)]
 
-    def test_what_is_launched_later_is_not_waited_for(self, engine, notebook):
+    def test_a_consumer_does_not_wait_for_work_launched_after_the_producer(
+        self, engine, notebook
+    ):
         """The event is recorded at once, and waited for when the consumer runs."""
         side = Stream(NOTED_0)
         consumer = work_on(side)
@@ -285,7 +291,9 @@ class TestWaits:
         assert told.index(("record", "noted:0/0")) < launched
         assert launched < told.index(("wait", str(side)))
 
-    def test_nor_is_what_comes_after_a_sum(self, engine, notebook):
+    def test_a_consumer_does_not_wait_for_work_launched_after_a_sum(
+        self, engine, notebook
+    ):
         """The stream that adds goes on; the sum's event is behind the sum alone."""
         adding = Stream(NOTED_0)
         receiver = Work(device=NOTED_1, returns=lambda grad: ())

@@ -65,7 +65,7 @@ def run_hooked(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", PLACES)
-def test_what_a_hook_raises_is_raised_by_the_call(
+def test_an_error_that_a_hook_raises_is_raised_by_the_call(
     engine: Engine, place: str, kind: str
 ):
     """F07."""
@@ -98,7 +98,7 @@ def test_what_a_hook_raises_is_raised_by_the_call(
     ],
 )
 @pytest.mark.parametrize("place", PLACES)
-def test_what_a_hook_must_not_return_is_named(
+def test_an_invalid_return_value_of_a_hook_is_reported(
     engine: Engine, place: str, kind: str, result: Any, message: str
 ):
     """F07, G16."""

@@ -149,7 +149,7 @@ def test_a_cycle_through_what_an_input_expects_is_collected(make: Any):
     assert gone() is None
 
 
-def test_what_contains_itself_is_as_deep_as_python_allows():
+def test_a_value_that_contains_itself_raises_a_recursion_error():
     """An argument of a device's function, and what is hashed."""
     ended = run_program(
         """

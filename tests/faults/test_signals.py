@@ -53,7 +53,7 @@ def test_a_handler_that_interrupts_a_node_may_call_backward():
     assert ended == Ended(0, "called", "")
 
 
-def test_what_a_handler_raises_ends_the_wait_for_a_device():
+def test_an_error_from_a_signal_handler_ends_the_wait_for_a_device():
     """F04: the device's node ends as well, and then the call raises."""
     ended = run_signaled(
         """

@@ -36,7 +36,7 @@ def test_an_error_anywhere_in_an_engine_thread_fails_the_pass_and_nothing_else(
 @pytest.mark.parametrize(
     ("what", "where", "step"), [("interrupt", "big", 401), ("throw", "pool", 301)]
 )
-def test_what_is_recorded_of_a_pass_that_is_struck_is_possible(
+def test_the_recording_of_a_struck_pass_breaks_no_rule_of_the_lifecycle(
     what: str, where: str, step: int
 ):
     """F04, F11: in the engine's code, and in the recorder's."""

@@ -121,7 +121,7 @@ def test_a_node_that_runs_twice_in_a_pass_is_noticed(world):
     assert "started after the call had ended" in str(caught.value)
 
 
-def test_what_a_scenario_expects_is_part_of_the_outcome(world):
+def test_an_expectation_of_a_scenario_is_part_of_the_outcome(world):
     world.expect(False, "the moon is made of cheese")
 
     with pytest.raises(RuleBroken, match="cheese"):

@@ -116,7 +116,7 @@ class TestFurtherGradients:
         np.testing.assert_array_equal(stored, [1.0, 1.0])
         np.testing.assert_array_equal(leaf.grad, [2.0, 2.0])
 
-    def test_what_cannot_be_added_in_place_is_replaced(self):
+    def test_a_gradient_that_cannot_be_added_in_place_is_replaced(self):
         """N1, case 2.2: another dtype, a float, a class of the user's."""
         for stored, added, total in (
             (np.float32(1.0), np.float64(2.0), 3.0),

@@ -130,7 +130,7 @@ def test_views_broadcasts_and_read_only_arrays_do_not():
         assert not owns_its_memory(array)
 
 
-def test_what_is_no_array_does_not():
+def test_a_gradient_that_is_no_array_owns_no_memory():
     for gradient in (1.0, Money(1), np.float64(1.0)):
         assert not owns_its_memory(gradient)
 

@@ -206,7 +206,7 @@ def test_edges_that_are_replaced_in_mid_pass_are_named_although_their_number_is_
         y.sum().backward()
 
 
-def test_what_strikes_the_thread_of_a_device_has_the_field_for_its_cause():
+def test_an_error_on_a_device_thread_names_the_spoiled_field_in_its_cause():
     x = gv.tensor([1.0, 2.0], device="sim:0", requires_grad=True)
     middle = x * 2
     loss = middle.exp().sum()
@@ -238,7 +238,7 @@ def test_an_edge_that_was_spoiled_is_named(part, value, words):
         Engine().execute([Edge(root, 0)], [1.0])
 
 
-def test_what_an_input_expects_may_be_spoiled():
+def test_spoiled_input_metadata_is_named_in_the_error():
     x = gv.tensor([1.0, 2.0], requires_grad=True)
     y = x * 2
     y.grad_fn.input_metadata[0].shape = 3

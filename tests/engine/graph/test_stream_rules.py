@@ -111,7 +111,7 @@ class TestEndings:
         assert endings([(A, HERE), (Z, THERE)], {HERE: NOW}) == ((A, NOW),)
         assert endings([(A, HERE)], {HERE: None}) == ()
 
-    def test_what_lies_on_another_device_is_waited_for_there(self):
+    def test_a_leaf_on_another_device_is_waited_for_on_that_device(self):
         assert endings([(A, HERE), (A, THERE)], {HERE: A, THERE: Y}) == ((A, Y),)
 
     def test_streams_of_different_kinds_do_not_wait_for_each_other(self):

@@ -49,7 +49,7 @@ class TestCount:
         )
 
     @pytest.mark.parametrize("result", [None, 1.0, np.ones(1), iter(()), "x", {}])
-    def test_what_is_no_sequence_is_refused(self, result: Any):
+    def test_a_result_that_is_no_sequence_is_refused(self, result: Any):
         """V1."""
         with pytest.raises(TypeError, match="expected a tuple or list") as caught:
             validate_outputs((Edge(Sink()),), result)
@@ -64,7 +64,7 @@ class TestSkipping:
         """V2."""
         assert validate_outputs(expecting((3,)), (None,)) == (None,)
 
-    def test_what_goes_nowhere_is_not_looked_at(self):
+    def test_a_gradient_that_goes_nowhere_is_not_checked(self):
         """V2."""
         gradient = object()
         assert validate_outputs((Edge(None),), (gradient,)) == (gradient,)

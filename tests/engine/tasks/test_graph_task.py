@@ -103,7 +103,7 @@ class TestTasks:
         assert task.ends_pass is ends_pass
         assert graph_task.priority < task.priority == WAKE_UP_PRIORITY
 
-    def test_who_is_let_go_is_told_that_the_pass_has_ended(self):
+    def test_a_task_that_lets_a_stand_in_go_reports_the_end_of_the_pass(self):
         """F04."""
         assert LetGo(new_graph_task()).ends_pass
 

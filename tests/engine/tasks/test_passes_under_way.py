@@ -63,7 +63,7 @@ class TestUnderWay:
         own = begun(passes)
         assert passes.under_way() == (own,)
 
-    def test_nor_does_one_that_begins_with_a_pass_of_its_own(self):
+    def test_a_forked_child_that_starts_with_a_pass_of_its_own_sees_only_that_one(self):
         process_id = 1
 
         class Forking(Threads):
@@ -111,9 +111,7 @@ class TestStopping:
         assert passes.under_way() == (outer, inner)
         assert not passes.are_over
 
-    def test_who_stops_it_sleeps_until_the_last_pass_is_over(
-        self, scheduler: Scheduler
-    ):
+    def test_a_stop_sleeps_until_the_last_pass_is_over(self, scheduler: Scheduler):
         passes = Passes(scheduler)
         first, second = begun(passes), begun(passes)
         outcomes: list[tuple[bool, int]] = []
@@ -132,7 +130,7 @@ class TestStopping:
 
         assert outcomes == [(True, 4 * SECOND)]
 
-    def test_but_not_beyond_its_deadline(self, scheduler: Scheduler):
+    def test_a_stop_sleeps_no_longer_than_its_deadline(self, scheduler: Scheduler):
         passes = Passes(scheduler)
         begun(passes)
         outcomes: list[tuple[bool, int]] = []

@@ -104,7 +104,7 @@ class TestRecorded:
             ([(5, "Other"), *((rank, "Pass") for rank in range(5))], "was Other when"),
         ],
     )
-    def test_what_is_no_order_of_this_graph_is_not_followed(
+    def test_a_recorded_order_that_does_not_fit_the_graph_is_not_followed(
         self, steps: list[tuple[int, str]], problem: str
     ):
         policy = Recorded([[Step(*step) for step in steps]])
@@ -126,7 +126,7 @@ class TestRecorded:
 
         assert "".join(log) == "caebd" + "edcba"
 
-    def test_what_has_no_turn_goes_first_by_its_priority(self):
+    def test_tasks_without_a_recorded_turn_go_by_priority(self):
         schedule = Recorded([]).schedule()
         work = new_graph_task()
         older, newer = (

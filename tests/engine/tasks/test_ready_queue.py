@@ -85,7 +85,7 @@ def test_a_queue_that_is_cleared_gives_all_its_tasks_back():
     assert queue.pop().name == "next"
 
 
-def test_what_the_consumer_has_not_seen_is_counted_by_itself():
+def test_tasks_that_the_consumer_has_not_seen_are_counted_separately():
     """RE8."""
     queue = new_queue()
     queue.push(Task("a", 1))

@@ -359,7 +359,7 @@ def test_a_wake_up_of_a_failed_pass_counts_and_that_of_an_ended_one_does_not(
     }
 
 
-def test_who_was_told_of_the_end_stays_told():
+def test_an_owner_notified_of_the_end_stays_notified():
     scene, task = Scene(), new_graph_task()
 
     push_wake_up(scene.worker, task, ends_pass=True)

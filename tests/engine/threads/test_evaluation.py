@@ -589,7 +589,7 @@ def test_an_idle_device_thread_keeps_no_gradient(engine: Engine):
     assert [ref() for ref in seen] == [None]
 
 
-def test_what_the_hook_of_a_capture_returns_is_captured_instead():
+def test_the_return_value_of_a_capture_hook_is_captured_instead():
     seen = []
 
     def hook(gradients, input_nr):

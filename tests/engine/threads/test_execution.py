@@ -261,7 +261,7 @@ class TestGivingUp:
 
         assert scene.worker.ready_queue is None
 
-    def test_who_is_nested_keeps_its_queue_for_those_below(self):
+    def test_a_nested_call_keeps_its_queue_for_the_passes_below(self):
         scene = Scene(is_nested=True)
 
         scene.call(Sink(), max_depth=0, run_in_pool=lambda graph_task: None)

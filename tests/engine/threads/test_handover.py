@@ -171,7 +171,7 @@ class TestArrivingOverStreams:
         assert scene.buffer == [None, 5]
         assert scene.buffer.ready == [None, ready(1)]
 
-    def test_what_is_taken_out_takes_its_time_along_and_leaves_none(
+    def test_a_gradient_taken_out_takes_its_ready_time_along_and_leaves_none(
         self, scene: StreamScene
     ):
         """Else the next to come would be thought to be ready when that one was."""

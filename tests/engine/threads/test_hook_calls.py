@@ -97,7 +97,7 @@ class TestOrder:
 
         assert log == []
 
-    def test_what_is_captured_and_not_run_has_its_tensor_hooks_called(
+    def test_a_node_captured_but_not_run_has_its_tensor_hooks_called(
         self, engine: Engine
     ):
         """I5, G6: `grad(c, (b,))`."""
@@ -108,7 +108,7 @@ class TestOrder:
 
         assert log == ["b.tensor", "b.retains_grad"]
 
-    def test_what_is_captured_and_run_has_all_hooks_called(self, engine: Engine):
+    def test_a_node_captured_and_run_has_all_hooks_called(self, engine: Engine):
         """I5, G6: `grad(c, (a, b))`, b on the way to a."""
         log: list[str] = []
         a = all_kinds(log, AccumulateGrad(Leaf()), "a")
@@ -211,7 +211,9 @@ class TestValues:
 
         assert seen == [None, None, (None,), (None,)]
 
-    def test_what_is_captured_has_gone_through_the_tensor_hooks(self, engine: Engine):
+    def test_a_captured_gradient_has_gone_through_the_tensor_hooks(
+        self, engine: Engine
+    ):
         """I5, G6: `grad(c, (b,))` returns 10."""
         b = hooked(Sink(), tensor_pre=((0, lambda grad: grad * 10),))
 
@@ -219,7 +221,7 @@ class TestValues:
 
         assert captured == (10.0,)
 
-    def test_what_is_captured_of_a_node_that_runs_is_raw(self, engine: Engine):
+    def test_a_captured_gradient_of_a_node_that_runs_is_raw(self, engine: Engine):
         """I5, G6: `grad(c, (b, a))` returns b=1, a=20."""
         a = Sink()
         b = hooked(Pass(a, factor=2), tensor_pre=((0, lambda grad: grad * 10),))

@@ -246,7 +246,7 @@ def test_a_pass_that_goes_on_is_not():
     assert reports_of(*range(20, 0, -1)) == []
 
 
-def test_nor_is_an_engine_without_passes():
+def test_an_engine_without_passes_is_not_reported():
     assert reports_of() == []
 
 

@@ -120,7 +120,9 @@ class TestErrors:
         assert leaf.grad is None
         assert_works(engine)
 
-    def test_what_was_ready_when_another_failed_does_not_run(self, engine: Engine):
+    def test_a_node_that_was_ready_when_another_failed_does_not_run(
+        self, engine: Engine
+    ):
         """G11, R3: u (older) and the failing v (newer) were both ready."""
         log: list[str] = []
         leaf = Leaf()
@@ -133,7 +135,7 @@ class TestErrors:
         assert log == []
         assert leaf.grad is None
 
-    def test_what_a_failed_pass_had_stored_stays(self, engine: Engine):
+    def test_a_gradient_stored_before_its_pass_failed_stays(self, engine: Engine):
         """F01: partial `.grad`."""
         stored = Leaf()
         older = Call(raiser(ValueError("mine")))
@@ -415,7 +417,7 @@ class TestNothingIsLeft:
         assert after - before < num_passes
 
 
-def test_what_a_skipped_node_was_given_is_dropped_as_in_user_code(engine: Engine):
+def test_gradients_of_a_skipped_node_are_dropped_as_in_user_code(engine: Engine):
     """R3, F22: its finalizer may call backward."""
     found: list[bool] = []
 
@@ -645,7 +647,7 @@ def test_pushes_and_pops_are_in_the_order_of_one_priority_queue(engine: Engine):
     assert waiting == {}
 
 
-def test_how_long_a_thread_slept_is_reported():
+def test_the_sleep_of_a_thread_is_reported_with_its_duration():
     """Q7: the caller has nothing to do while a device works."""
     listener = Listener()
 

@@ -301,7 +301,7 @@ class TestTorn:
         assert served.baton.empty()
 
 
-def test_who_waits_and_who_works_are_counted_under_the_lock():
+def test_waiting_and_working_threads_are_counted_under_the_lock():
     """N4."""
     pool = new_pool()
     task = new_graph_task()

@@ -101,7 +101,7 @@ def test_frames_of_gradviz_are_left_out_but_for_the_first(names, kept):
     assert modules_of(error) == [*kept, __name__]
 
 
-def test_what_was_shortened_inside_is_not_made_again():
+def test_traceback_entries_after_the_removed_frames_are_kept_and_not_copied():
     error = raised_in("gradviz.a", "mine", "gradviz.b", "gradviz.c", "yours")
     entry = error.__traceback__
     for _ in range(4):

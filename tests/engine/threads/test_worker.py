@@ -34,7 +34,7 @@ def all_of(worker: Worker) -> dict[str, Any]:
     return {name: getattr(worker, name) for name in names}
 
 
-def test_who_begins_to_work_for_the_engine_begins_anew():
+def test_a_worker_that_starts_to_serve_resets_its_state():
     """F11: whatever an error has left behind."""
     worker, task = new_worker(), new_graph_task()
     another = new_graph_task().cpu_ready_queue  # compiled, it has to be a queue
@@ -61,7 +61,7 @@ def test_without_a_depth_it_begins_at_none():
     assert worker.total_depth == 0
 
 
-def test_what_a_call_changes_can_be_put_back():
+def test_a_worker_saves_the_state_that_a_call_changes():
     """R7."""
     worker, task, node = new_worker(), new_graph_task(), Sink()
     worker.worker_device, worker.total_depth, worker.current_depth = 1, 62, 2

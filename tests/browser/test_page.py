@@ -172,7 +172,7 @@ def test_a_node_is_selected_in_all_panels(page):
     assert node in text_of(page, "#replay .told")
 
 
-def test_what_is_clicked_in_the_timeline_is_selected(page):
+def test_a_click_in_the_timeline_selects_a_node(page):
     page.press("k")
     settle(page)
     chosen = state(page)["node"]
@@ -391,7 +391,7 @@ def test_nothing_keeps_anybody_from_using_it(window, pages, hash_):
 # --- graph, search, story ---------------------------------------------------------
 
 
-def test_what_a_search_finds_is_selected_and_explained(page):
+def test_a_search_selects_and_explains_the_node_it_finds(page):
     page.press("/", "tanh")
     page.wait_for('!document.querySelector("#found").hidden')
     page.press(Keys.ENTER)
@@ -402,7 +402,7 @@ def test_what_a_search_finds_is_selected_and_explained(page):
     assert "It ran on thread" in text_of(page, "#story .explanation")
 
 
-def test_what_a_search_does_not_mean_is_faint_until_it_is_left(page):
+def test_a_search_dims_nodes_without_a_match_until_it_is_left(page):
     before = pictures(page)["graph"]
 
     page.press("/", "tanh")

@@ -131,7 +131,9 @@ def test_fingers_hit_every_link_above_a_narrow_page(view, tmp_path, window):
     assert (small, wide) == ([], 390)
 
 
-def test_who_does_not_follow_is_told_of_more(view, tmp_path, window):
+def test_a_page_that_does_not_follow_reports_that_more_was_recorded(
+    view, tmp_path, window
+):
     path = tmp_path / "live.gvt"
     path.write_bytes(unclosed(tell_passes(1)))
     window.open(view(path))

@@ -171,7 +171,7 @@ def test_a_recording_whose_file_is_gone_is_shown_as_text(loss, tmp_path) -> None
     assert recording._repr_svg_() is None
 
 
-def test_what_draws_is_loaded_when_something_is_drawn() -> None:
+def test_the_drawing_module_is_not_loaded_with_the_api() -> None:
     module = "gradviz.render.graph.graph_picture"
     program = f"import sys, gradviz.api; print({module!r} in sys.modules)"
     done = subprocess.run(

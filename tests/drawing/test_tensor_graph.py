@@ -30,7 +30,9 @@ def random_loss(seed: int) -> gv.Tensor:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_drawn_before_a_backward_is_what_it_runs_in_its_order(seed) -> None:
+def test_a_graph_drawn_before_a_backward_has_the_nodes_and_order_of_the_pass(
+    seed,
+) -> None:
     loss = random_loss(seed)
     drawn = graph_of(loss)
     with gv.record() as recording:
@@ -94,7 +96,7 @@ def test_without_a_graph_it_says_so_and_what_is_expected(outputs) -> None:
         ([gv.ones(1), {"x": "loss"}], r"got str as outputs\[1\]\['x'\]"),
     ],
 )
-def test_what_is_no_tensor_is_named_with_its_place(outputs, told) -> None:
+def test_an_output_that_is_no_tensor_is_named_with_its_place(outputs, told) -> None:
     with pytest.raises(TypeError, match=told):
         nodes_of(outputs)
 
@@ -178,7 +180,7 @@ def test_saved_tensors_are_drawn_under_the_names_of_pytorch() -> None:
     ]
 
 
-def test_what_a_function_saves_is_drawn() -> None:
+def test_a_tensor_that_a_function_saves_is_drawn() -> None:
     class Twice(gv.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -190,7 +192,7 @@ def test_what_a_function_saves_is_drawn() -> None:
     assert saved(y) == [("TwiceBackward", "saved_tensors[0]", (5,), "float32")]
 
 
-def test_what_hooks_have_packed_stays_theirs() -> None:
+def test_a_value_that_hooks_have_packed_is_not_drawn() -> None:
     x = gv.ones(2, requires_grad=True)
     with gv.autograd.graph.saved_tensors_hooks(lambda _: "packed", gv.ones):
         y = x * x

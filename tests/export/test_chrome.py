@@ -104,7 +104,7 @@ def test_counters_end_at_nothing(trace):
     assert {unit for unit, _ in last.values()} == {"tasks", "bytes"}
 
 
-def test_what_is_missing_is_told(pair):
+def test_losses_of_a_trace_are_reported(pair):
     story, *_ = pair
     cut = parse_trace(story.contents()[:-7])
 

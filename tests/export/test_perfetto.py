@@ -297,7 +297,7 @@ def test_work_of_a_stream_is_on_a_track_of_its_device(story):
     assert [one[1] - one[0] for one in found.values()] == [20, 20]
 
 
-def test_what_never_ended_ends_with_the_trace_and_says_so(story):
+def test_an_unfinished_slice_ends_with_the_trace_and_says_so(story):
     node = story.node(1)
     story.begin(7, [node], at=0)
     story.start(7, node, at=10)
@@ -309,7 +309,7 @@ def test_what_never_ended_ends_with_the_trace_and_says_so(story):
     assert end == read.of("kernel")[0][1] == read.of("pass")[0][1]
 
 
-def test_what_is_missing_is_marked(pair):
+def test_losses_of_a_trace_are_marked(pair):
     story, *_ = pair
     whole = story.contents()
 

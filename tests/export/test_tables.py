@@ -51,7 +51,7 @@ def test_a_run_has_all_moments_of_a_node(pair):
     )
 
 
-def test_what_the_trace_lacks_is_null(story):
+def test_values_missing_from_the_trace_are_null(story):
     node = story.node(1)
     story.begin(7, [node], at=0)
     story.start(7, node, at=10)
@@ -62,7 +62,7 @@ def test_what_the_trace_lacks_is_null(story):
     assert run["status"] == "unfinished"
 
 
-def test_what_an_event_does_not_know_is_null(story):
+def test_an_unknown_field_of_an_event_is_null(story):
     node = story.node(1)
     for size_bytes in (8, -1):
         story.recorder.tensor_saved(node.id, size_bytes)
@@ -118,7 +118,7 @@ def test_edges_lead_where_the_definitions_say(trace):
     assert Counter(tuple(row.values()) for row in rows(trace, "edges")) == told
 
 
-def test_what_a_trace_lost_is_a_table(pair):
+def test_losses_of_a_trace_are_rows_of_a_table(pair):
     story, *_ = pair
     whole = story.contents()
 
@@ -127,7 +127,7 @@ def test_what_a_trace_lost_is_a_table(pair):
     assert {"truncated", "not closed"} <= {row["what"] for row in lost}
 
 
-def test_what_was_left_out_on_purpose_is_told_there_too():
+def test_events_left_out_on_purpose_are_listed_with_the_losses():
     with record(events="!queue_waited") as recording:
         gv.tensor([1.0], requires_grad=True).sin().sum().backward()
 

@@ -93,7 +93,7 @@ def test_every_answer_says_what_may_become_of_it(serve, name):
         b"\x16\x03\x01\x02\x00\x01\r\n\r\n",
     ],
 )
-def test_what_no_browser_sends_is_refused(serve, raw):
+def test_a_request_that_no_browser_sends_is_refused(serve, raw):
     assert status(serve().tell(raw)) == 400
 
 
@@ -132,7 +132,7 @@ def head_of(served, target="/"):
     return f"{lines}Cookie: {served.cookie}\r\n\r\n".encode()
 
 
-def test_who_has_not_asked_yet_makes_room_for_who_does(serve):
+def test_a_connection_that_has_not_asked_yet_makes_room_for_one_that_asks(serve):
     served = serve(limits=ServerLimits(strangers=2))
 
     with served.connect() as first, served.connect() as second:
@@ -221,7 +221,7 @@ def test_whoever_does_not_read_is_given_up(serve):
 # --- ending ----------------------------------------------------------------------
 
 
-def test_what_goes_wrong_in_an_answer_is_one_line(serve):
+def test_an_error_in_an_answer_is_reported_in_one_line(serve):
     def fail(_):
         raise ValueError("<b>")
 

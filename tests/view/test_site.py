@@ -93,7 +93,7 @@ def test_a_page_has_the_passes_that_are_asked_for(show, three, asked, shown):
         ("from_ns=" + "9" * 30, "from_ns is not a number"),
     ],
 )
-def test_what_is_not_there_is_one_line(show, three, asked, why):
+def test_an_invalid_query_is_refused_in_one_line(show, three, asked, why):
     answer = show(three).ask(f"/trace/three.gvt?{asked}")
 
     assert status(answer) == 404

@@ -49,7 +49,7 @@ def test_slices_of_a_track_nest_whatever_they_are(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_apart_never_overlaps_and_takes_no_more_tracks_than_needed(seed):
+def test_slices_apart_never_overlap_and_take_no_more_tracks_than_needed(seed):
     slices = some(seed)
     tracks = apart(slices)
 
@@ -61,7 +61,7 @@ def test_what_is_apart_never_overlaps_and_takes_no_more_tracks_than_needed(seed)
     assert len(tracks) <= at_once + 1
 
 
-def test_what_nests_stays_on_one_track():
+def test_nested_slices_stay_on_one_track():
     assert len(nesting(slices_of((0, 9), (2, 5), (5, 9)))) == 1
     assert len(nesting(slices_of((0, 9), (5, 12)))) == 2
 

@@ -240,7 +240,7 @@ def test_streams_are_equal_by_device_and_number(kind, devices, two):
 # --- events -------------------------------------------------------------------------
 
 
-def test_what_waits_for_an_event_sees_what_was_done_before_it(kind, devices):
+def test_a_stream_that_waits_for_an_event_sees_the_work_before_it(kind, devices):
     side = devices.Stream()
     with side:
         x = gv.full((1000,), 3.0, device=kind) * 2
@@ -391,7 +391,7 @@ def test_a_copy_to_another_device_is_in_the_order_of_both(kind, devices, two):
         assert y.tolist() == [7.0] * 1000
 
 
-def test_what_was_copied_may_change_at_once(kind):
+def test_a_host_array_may_change_as_soon_as_it_was_copied(kind):
     array = np.ones(1000)
 
     x = gv.from_numpy(array).to(kind)
@@ -520,7 +520,7 @@ def test_gradients_are_those_of_the_cpu(kind, two):
     assert b.grad.tolist() == expected_b.grad.tolist()
 
 
-def test_what_a_hook_keeps_of_a_gradient_does_not_change(kind):
+def test_a_gradient_that_a_hook_keeps_does_not_change(kind):
     """The engine adds gradients in place, where nobody else has them or a view."""
     x = gv.ones(3, device=kind, requires_grad=True)
     kept = []

@@ -13,7 +13,7 @@ def test_backends_are_found_by_device_and_by_array():
     assert device_of(np.zeros(1)) is CPU
 
 
-def test_what_is_no_array_is_nowhere():
+def test_objects_that_are_no_arrays_have_no_device():
     assert device_of("array") is None
     assert device_of(2.0) is None
 

@@ -27,7 +27,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's malloc")
-def test_what_a_step_frees_is_there_for_the_next():
+def test_memory_that_a_step_frees_is_reused_by_the_next():
     done = subprocess.run(
         [sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True
     )
@@ -52,7 +52,7 @@ def test_rows_are_summed_however_many_there_are_and_however_they_lie(
     assert summed.dtype == array.sum(axis=0).dtype
 
 
-def test_what_is_infinite_or_no_number_stays_in_its_column():
+def test_infinities_and_nans_stay_in_their_columns():
     array = np.array([[1, np.inf, np.nan, np.inf], [2, 3, 4, -np.inf]], np.float32)
 
     with np.errstate(invalid="ignore"):  # as in every pass

@@ -36,7 +36,7 @@ def test_a_name_is_parsed(name, device):
 @pytest.mark.parametrize(
     "name", ["", "sim:", "sim:-1", "SIM", "sim:1:2", "1", "sim:01", "sim:x", " sim"]
 )
-def test_what_is_no_name_is_an_error(name):
+def test_an_invalid_device_name_raises(name):
     with pytest.raises(RuntimeError, match=r"Invalid device string: .* expected a"):
         gv.device(name)
 
@@ -106,14 +106,14 @@ def test_a_copied_device_is_the_same(device):
         lambda: gv.nn.Linear(2, 2).weight,
     ],
 )
-def test_what_is_made_in_a_devices_block_is_made_there(make):
+def test_tensors_made_in_the_block_of_a_device_are_made_there(make):
     with gv.device("sim:1") as device:
         assert gv.get_default_device() is device
         assert make().device is Device("sim", 1)
     assert gv.get_default_device() is CPU
 
 
-def test_what_says_where_it_is_stays_there():
+def test_tensors_with_a_device_of_their_own_ignore_the_block():
     elsewhere = gv.zeros(1, device="sim:0")
 
     with gv.device("sim:1"):

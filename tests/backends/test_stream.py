@@ -60,7 +60,7 @@ def test_setting_a_stream_sets_the_device_too():
     assert gv.sim.current_device() == 0
 
 
-def test_what_streams_do_is_reported():
+def test_records_waits_and_synchronizations_of_streams_are_reported():
     first, second = gv.Stream("sim:0"), gv.Stream("sim:1")
 
     with gv.record() as recording:

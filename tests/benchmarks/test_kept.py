@@ -18,7 +18,7 @@ def path(tmp_path):
     return tmp_path / "results.json"
 
 
-def test_what_is_kept_is_there_the_next_time(path):
+def test_kept_rows_are_loaded_the_next_time(path):
     keep([row(1.0), row(2.0, 1.9, 2.2, case="a fan")], path)
 
     assert load(path) == [row(1.0), row(2.0, 1.9, 2.2, case="a fan")]
@@ -55,7 +55,7 @@ def test_a_ratio_beyond_the_noise_is_told():
         row(0.8, 0.75, 0.95),
     ],
 )
-def test_what_rounds_disagree_about_is_noise(now):
+def test_a_change_within_the_spread_of_the_rounds_is_noise(now):
     assert changes([row(1.0, 0.95, 1.1)], [now]) == []
 
 
@@ -69,7 +69,7 @@ def test_a_run_without_pytorch_is_compared_with_no_run_with_it():
     assert changes([row(0.5)], [alone]) == []
 
 
-def test_what_got_worse_comes_first():
+def test_the_case_that_got_worse_is_listed_first():
     kept = [row(1.0), row(1.0, case="a fan")]
 
     lines = changes(kept, [row(0.5), row(2.0, case="a fan")])

@@ -69,7 +69,7 @@ READS = {
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_what_looks_at_elements_reads(array, read):
+def test_a_function_that_looks_at_elements_reports_reads_only(array, read):
     heard, result = accesses(lambda: read(array))
 
     assert heard
@@ -109,7 +109,7 @@ def test_several_views_read_nothing(array):
 @pytest.mark.parametrize(
     "look", [np.shape, np.zeros_like, len, lambda a: a.dtype, lambda a: a.nbytes]
 )
-def test_what_looks_at_the_shape_reads_nothing(array, look):
+def test_a_function_that_looks_at_the_shape_reports_no_access(array, look):
     heard, _ = accesses(lambda: look(array))
     assert not heard
 
@@ -128,7 +128,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_what_changes_elements_writes(array, write):
+def test_a_function_that_changes_elements_reports_a_write(array, write):
     heard, _ = accesses(lambda: write(array))
 
     assert (WHOLE, True) in heard
@@ -159,7 +159,7 @@ def test_an_index_of_arrays_accesses_what_it_names(array, index, parts):
         lambda a: np.take(a, np.array([1]), 0),
     ],
 )
-def test_what_is_taken_is_read(array, take):
+def test_take_reads_only_the_elements_that_it_takes(array, take):
     heard, taken = accesses(lambda: take(array))
     assert heard == [("24;3;8;8", False)]
     assert taken.ravel().tolist() == [3.0, 4.0, 5.0]
@@ -211,7 +211,7 @@ def test_a_pinned_array_is_on_the_cpu(array):
     assert array.device is CPU
 
 
-def test_what_is_pickled_needs_nothing_of_ours(array):
+def test_a_pickled_array_comes_back_as_a_plain_numpy_array(array):
     back = pickle.loads(pickle.dumps(array))
 
     assert type(back) is np.ndarray
@@ -246,13 +246,13 @@ BY_C = {
 
 
 @pytest.mark.parametrize("use", BY_C.values(), ids=BY_C)
-def test_what_was_handed_out_and_dropped_without_an_access_was_read(array, use):
+def test_an_array_handed_out_and_dropped_without_an_access_counts_as_read(array, use):
     heard, _ = accesses(lambda: use(handed_out(array)))
 
     assert [writes for _, writes in heard] == [False]
 
 
-def test_what_was_handed_out_and_used_is_not_read_again_as_it_goes(array):
+def test_an_array_handed_out_and_used_is_not_read_again_when_it_is_dropped(array):
     def use():
         mine = handed_out(array)
         mine[0, 0] = 7.0
@@ -261,7 +261,9 @@ def test_what_was_handed_out_and_used_is_not_read_again_as_it_goes(array):
 
 
 @pytest.mark.parametrize("name", ["shape", "dtype", "nbytes", "strides"])
-def test_what_was_handed_out_to_be_asked_for_its_shape_was_not_read(array, name):
+def test_asking_a_handed_out_array_for_its_shape_reads_nothing_before_python_3_14(
+    array, name
+):
     heard, _ = accesses(lambda: getattr(handed_out(array), name))
 
     # From Python 3.14 on a local variable has no reference of its own to count.

@@ -36,6 +36,6 @@ def test_views_of_pinned_memory_are_pinned():
     assert not is_pinned(array.copy())
 
 
-def test_what_is_no_array_is_not_pinned():
+def test_numbers_and_arrays_over_bytes_are_not_pinned():
     assert not is_pinned(2.0)
     assert not is_pinned(np.frombuffer(b"12345678"))

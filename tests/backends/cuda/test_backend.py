@@ -94,7 +94,7 @@ def test_a_stream_is_idle_once_its_work_is_done(cupy):
 
 
 @pytest.mark.parametrize("call", ["record_event", "query", "synchronize", "wait"])
-def test_what_launches_nothing_leaves_cupys_stream_alone(cupy, call):
+def test_stream_calls_that_launch_nothing_keep_cupys_current_stream(cupy, call):
     gv.ones(1, device="cuda")
     before = cupy.state.current[0]
     side = gv.cuda.Stream()
@@ -232,7 +232,7 @@ def test_pinned_memory_lives_until_the_copy_is_done(cupy):
     assert memory() is None
 
 
-def test_so_does_pinned_memory_that_a_copy_goes_to(cupy):
+def test_pinned_memory_that_a_copy_writes_to_lives_until_the_copy_is_done(cupy):
     there = gv.ones(3, device="cuda")
     cupy.state.is_behind = True
 
@@ -362,7 +362,7 @@ def test_too_little_memory_is_an_error_that_names_the_device(cupy):
 # --- what CuPy lacks ------------------------------------------------------------------
 
 
-def test_what_cupy_lacks_is_done_on_the_host_and_said(either):
+def test_functions_that_cupy_lacks_run_on_the_host_with_a_warning(either):
     x = gv.ones(1, dtype=gv.float64, device="cuda").array
 
     with pytest.warns(
@@ -374,7 +374,7 @@ def test_what_cupy_lacks_is_done_on_the_host_and_said(either):
     assert result.item() == 2.0**-52
 
 
-def test_what_works_in_place_does_so_from_the_host_too(either):
+def test_a_function_that_runs_on_the_host_writes_into_its_out_argument(either):
     x = gv.ones(1, dtype=gv.float64, device="cuda").array
     out = gv.zeros(1, dtype=gv.float64, device="cuda").array
 
@@ -576,7 +576,7 @@ def test_kernels_are_reported_with_what_they_read_and_write(cupy):
     assert (read.writes, written.writes) == (False, True)
 
 
-def test_what_works_in_place_writes_only(cupy):
+def test_a_kernel_in_place_reports_one_write_and_no_new_memory(cupy):
     x = gv.ones(4, device="cuda")
 
     with gv.record() as recording:

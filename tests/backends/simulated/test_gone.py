@@ -115,7 +115,7 @@ def gone(request: pytest.FixtureRequest) -> Iterator[tuple[Left, str]]:
         lambda left: an_event_of_another().elapsed_time(left.event),
     ],
 )
-def test_what_is_left_of_a_device_is_an_error_that_changes_nothing(gone, use):
+def test_using_the_remains_of_a_device_raises_and_changes_nothing(gone, use):
     left, words = gone
     before = left.state()
 

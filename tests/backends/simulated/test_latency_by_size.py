@@ -127,7 +127,7 @@ def test_another_latency_forgets_what_the_one_before_made_of_time(asked):
     assert quick_began < slow_ended
 
 
-def test_who_waits_comes_after_what_it_waited_for(asked):
+def test_a_launch_after_a_wait_begins_after_the_work_that_was_waited_for(asked):
     """In modeled time too: what is launched then begins later."""
     gv.sim.set_latency(gv.sim.fixed(3_600_000_000_000))
     x = gv.zeros(3, device="sim:0")

@@ -56,7 +56,7 @@ def test_a_number_of_numpys_goes_as_an_array_without_dimensions():
         lambda x: x[np.array([1, 0])],
     ],
 )
-def test_what_numpy_computes_stays_on_the_device(kernel):
+def test_results_of_numpy_functions_stay_on_the_device(kernel):
     data = np.array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
 
     result = kernel(on(SIM1, data))

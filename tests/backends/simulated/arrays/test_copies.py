@@ -33,7 +33,7 @@ def test_pinned_memory_is_read_when_the_device_has_come_so_far():
 
 
 @pytest.mark.parametrize(("data", "is_nonsense"), [([1.0], np.isnan), ([1], np.array)])
-def test_who_does_not_wait_finds_nonsense(data, is_nonsense):
+def test_a_host_that_does_not_wait_for_a_copy_reads_nonsense(data, is_nonsense):
     x = on(SIM0, data)
     with held(default_stream(SIM0)):
         host = copy_to(x, CPU, non_blocking=True)

@@ -78,5 +78,5 @@ def test_a_mask_takes_as_many_elements_as_it_has():
 
 
 @pytest.mark.parametrize("index", [True, [0], (0, [1]), np.array(0), 1.5, "a"])
-def test_what_numpy_does_not_view_is_not_basic(index):
+def test_an_index_that_gives_no_view_in_numpy_is_not_basic(index):
     assert not is_basic(index)

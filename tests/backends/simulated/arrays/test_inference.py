@@ -67,7 +67,7 @@ def parts(result):
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-def test_what_is_said_before_a_kernel_has_run_is_what_comes_out(call, layout):
+def test_forms_inferred_before_a_kernel_runs_are_those_of_its_results(call, layout):
     whole = np.arange(192.0).reshape(4, 6, 8)
     expected = parts(call(layout(whole)))
 
@@ -106,7 +106,7 @@ def test_views_are_known():
         (np.linalg.inv, (on(SIM0, np.eye(2)),)),  # zeros have no inverse
     ],
 )
-def test_what_raises_or_is_no_array_only_the_kernel_knows(function, args):
+def test_the_form_of_a_call_that_raises_or_returns_no_array_is_unknown(function, args):
     assert form(function, *args) is UNKNOWN
 
 

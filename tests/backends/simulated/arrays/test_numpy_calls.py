@@ -58,7 +58,7 @@ def test_most_calls_return_at_once(call):
         (lambda x: np.linalg.svd(x).S, np.linalg.svd(DATA).S),
     ],
 )
-def test_where_the_elements_decide_a_call_waits(call, expected):
+def test_calls_that_depend_on_elements_return_numpys_values(call, expected):
     result = call(on(SIM0, DATA))
 
     result = result if isinstance(result, tuple) else (result,)
@@ -94,7 +94,7 @@ def test_numbers_come_as_numbers():
         (lambda x: np.copyto(np.array(0.0), x[0, 0]), RuntimeError, "same device"),
     ],
 )
-def test_what_is_wrong_with_shapes_or_dtypes_is_said_at_the_call(call, error, message):
+def test_wrong_operands_and_indices_raise_at_the_call(call, error, message):
     with pytest.raises(error, match=message):
         call(on(SIM0, DATA))
 
@@ -250,7 +250,7 @@ def test_a_function_of_our_own_is_one_kernel():
     assert in_one_kernel("", largest_first, np.array([1.0, 2.0]), 3).tolist() == [6, 3]
 
 
-def test_what_it_will_return_is_tried_on_zeros_so_that_nobody_waits():
+def test_a_function_of_our_own_is_tried_on_zeros_and_returns_at_once():
     assert is_pending(lambda x: in_one_kernel("test", largest_first, x, 3), [1.0, 2.0])
 
 

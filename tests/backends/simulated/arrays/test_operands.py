@@ -24,7 +24,7 @@ def test_an_array_of_the_hosts_is_copied_for_the_kernel():
     assert given.args[1].tolist() == [0.0, 1.0, 2.0]
 
 
-def test_what_no_shape_depends_on_has_one_key():
+def test_a_key_of_operands_leaves_out_floats_and_elements_but_keeps_integers():
     x, y = on(SIM0, [1.0]), on(SIM0, [2.0])
 
     assert operands(np.add, (x, 1.0), {}).key == operands(np.add, (y, 2.0), {}).key
@@ -32,7 +32,7 @@ def test_what_no_shape_depends_on_has_one_key():
 
 
 @pytest.mark.parametrize("value", [np.ones(3), {1: 2}, [np.ones(3)]])
-def test_what_is_more_than_a_key_can_say_cannot_be_hashed(value):
+def test_operands_that_no_key_can_express_cannot_be_hashed(value):
     given = operands(np.add, (on(SIM0, [1.0]), value), {})
 
     with pytest.raises(TypeError, match="unhashable"):

@@ -79,7 +79,7 @@ def test_an_error_is_told_by_its_device_only(spare, stepped):
         synchronize(spare)
 
 
-def test_what_is_waited_for_raises_its_own_error():
+def test_a_call_that_waits_raises_the_error_of_its_kernel():
     with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
         np.linalg.inv(on(SIM0, np.zeros((2, 2))))
     synchronize(SIM0)
@@ -114,7 +114,7 @@ def test_a_lost_device_says_so_until_it_is_reset(spare):
     assert (on(spare, [1.0]) + 1).tolist() == [2.0]
 
 
-def test_what_is_of_before_a_reset_is_of_no_use_after_it(spare):
+def test_arrays_streams_and_events_from_before_a_reset_raise_after_it(spare):
     x = on(spare, [1.0])
     stream = Stream(spare)
     event = stream.record_event()
@@ -171,7 +171,7 @@ def test_a_loss_drops_what_is_pending_and_ends_the_threads(spare):
     assert workers_of(spare) == []
 
 
-def test_who_waits_when_a_device_is_lost_is_told(spare):
+def test_a_thread_that_waits_for_a_device_gets_an_error_when_it_is_lost(spare):
     stream = Stream(spare)
     told = []
 

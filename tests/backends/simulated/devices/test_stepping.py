@@ -54,7 +54,7 @@ def test_nothing_is_done_before_somebody_waits(stepped):
     assert seen == [1]
 
 
-def test_who_asks_again_and_again_gets_a_yes(stepped):
+def test_an_event_that_is_queried_repeatedly_completes(stepped):
     stream = Stream(SIM0)
     for _ in range(5):
         put(stream, lambda: None)

@@ -193,7 +193,7 @@ class TestReasons:
 
         assert status(load_trace(path)) == (1, 0)
 
-    def test_what_went_well_is_none(self, path):
+    def test_a_block_without_errors_writes_no_file(self, path):
         with record(path, ring="1 MB", dump_on=["exception", "signal", "timeout"]):
             backward()
 

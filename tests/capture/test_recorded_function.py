@@ -109,7 +109,9 @@ def generator():
         (5, "got int"),
     ],
 )
-def test_what_is_no_function_is_refused_and_leaves_no_file(tmp_path, what, told):
+def test_objects_that_are_no_functions_are_refused_and_leave_no_file(
+    tmp_path, what, told
+):
     with pytest.raises(TypeError, match=told):
         record(tmp_path / "x.gvt")(what)
 

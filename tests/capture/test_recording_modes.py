@@ -120,7 +120,7 @@ class TestSchedule:
         ]
         assert judge(recording.trace).violations == ()
 
-    def test_what_the_program_says_in_other_steps_is_not_kept(self):
+    def test_marks_in_inactive_steps_are_not_kept(self):
         with record(schedule=gv.schedule(wait=1, active=1)) as recording:
             for step in range(4):
                 recording.step()
@@ -157,7 +157,9 @@ class TestEvents:
         assert recording.counts.events == recording.trace.num_events
 
     @pytest.mark.parametrize("kind", sorted(map(kind_name, KINDS.values())))
-    def test_what_is_left_is_what_a_whole_recording_has_of_it(self, kind):
+    def test_a_recording_without_one_kind_has_all_other_events_of_a_whole_one(
+        self, kind
+    ):
         if kind in ALWAYS_KEPT:
             return
         with record() as whole, record(events=f"!{kind}") as recording:
@@ -379,7 +381,7 @@ class TestOddSteps:
         assert check.violations == ()
 
     @pytest.mark.parametrize("wrong", [0, -1, 1001, True, "3"])
-    def test_what_is_no_number_of_steps_is_told(self, wrong):
+    def test_an_invalid_number_of_odd_steps_is_refused(self, wrong):
         with pytest.raises(UserError, match="keep_odd is"):
             record(keep_odd=wrong)
 

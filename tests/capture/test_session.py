@@ -90,7 +90,7 @@ def test_nodes_say_which_line_made_them():
     assert recording.trace.nodes[node.id].location == f"{__file__}:{line}"
 
 
-def test_what_happens_outside_is_not_recorded():
+def test_passes_outside_of_a_recording_are_not_recorded():
     backward(5)
     with record() as recording:
         backward(2)
@@ -225,7 +225,7 @@ def test_a_trace_is_there_when_the_recording_is_over():
     assert recording.trace is recording.trace
 
 
-def test_what_was_flushed_is_in_the_file(tmp_path):
+def test_flushed_events_are_in_the_file_before_the_recording_ends(tmp_path):
     with record(tmp_path / "x.gvt") as recording:
         backward()
         recording.flush()
@@ -313,7 +313,7 @@ def test_closing_twice_is_closing_once():
     assert recording.trace.losses.is_complete
 
 
-def test_who_looks_after_recordings_hears_of_each_once():
+def test_a_listener_for_closed_recordings_hears_of_each_once():
     heard = []
     session.after_close.append(heard.append)
     try:
@@ -359,7 +359,7 @@ def test_the_environment_asks_for_a_file_named_after_the_program(monkeypatch, tm
     assert load_trace(f"gradviz-my_train.{os.getpid()}.gvt").tasks
 
 
-def test_what_the_environment_asks_for_in_vain_is_a_warning(monkeypatch, tmp_path):
+def test_a_path_in_the_environment_that_cannot_be_written_warns(monkeypatch, tmp_path):
     monkeypatch.setenv("GRADVIZ_TRACE", str(tmp_path / "no" / "x.gvt"))
 
     with pytest.warns(RuntimeWarning, match="GRADVIZ_TRACE=.*No such file"):

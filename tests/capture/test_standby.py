@@ -169,7 +169,7 @@ def test_a_program_that_is_recorded_refuses_another_recording(asker, tmp_path):
         (encoded(Request("/nowhere/x.gvt")), "No such file"),
     ],
 )
-def test_what_is_no_request_is_refused_and_the_program_waits_on(
+def test_an_invalid_request_is_refused_and_the_program_waits_on(
     asker, tmp_path, monkeypatch, message, reason
 ):
     monkeypatch.chdir(tmp_path)

@@ -178,7 +178,7 @@ def test_the_second_run_stops_as_soon_as_all_is_there(x):
     assert len(ends) == 3
 
 
-def test_what_was_computed_again_is_dropped_at_once(x):
+def test_each_backward_through_a_kept_graph_computes_its_values_again(x):
     """The second backward through a kept graph runs the function a third time."""
     runs = []
 

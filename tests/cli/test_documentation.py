@@ -79,7 +79,9 @@ def test_an_option_means_the_same_in_every_command(name, by_command) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_what_is_about_a_trace_completes_it_and_what_shows_one_has_json(name) -> None:
+def test_commands_complete_their_traces_and_those_that_show_data_have_json(
+    name,
+) -> None:
     command = COMMANDS[name]
     metavars = {one.metavar or "" for one in command.params}
     arguments = [one for one in command.params if isinstance(one, click.Argument)]

@@ -51,7 +51,7 @@ def test_help_imports_nothing_heavy() -> None:
         assert f"'{heavy}'" not in done.stderr
 
 
-def test_what_records_leaves_tensors_to_the_program() -> None:
+def test_the_modules_that_record_import_the_engine_without_tensors() -> None:
     modules = "gradviz.cli.run.command, gradviz.cli.doctor.surroundings"
     script = f"import {modules}, sys; print(*sys.modules)"
     done = subprocess.run(

@@ -103,7 +103,7 @@ def arrows(picture: Path) -> int:
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
-def test_what_a_page_points_to_is_there(page: Path):
+def test_links_of_a_page_point_to_existing_files(page: Path):
     links = re.findall(r"\]\(([^)#:]+)\)", page.read_text())
 
     assert [link for link in links if not (DOCS / link).exists()] == []

@@ -74,7 +74,7 @@ def test_every_command_that_the_readme_names_is_there() -> None:
     assert {"explain", "diff", "check"} <= commands & {*Root.entries}
 
 
-def test_what_the_readme_points_to_is_there() -> None:
+def test_links_of_the_readme_point_to_existing_files() -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", TEXT)
 
     missing = [link for link in links if not (README.parent / link).exists()]

@@ -141,7 +141,7 @@ frequent = partial(F.embedding, scale_grad_by_freq=True)
         lambda x, i: frequent(i, x.requires_grad_()).sum().backward(),
     ],
 )
-def test_what_needs_no_element_does_not_wait(call):
+def test_calls_that_need_no_elements_do_not_wait(call):
     x = gv.randn(4, 4, device=DEVICE)
     index = gv.tensor([0, 1, 2, 3], device=DEVICE)
 

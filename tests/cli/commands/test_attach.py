@@ -225,7 +225,7 @@ class TestRemoteExec:
 
         assert "cannot record itself: ModuleNotFoundError" in call("attach", PID).stderr
 
-    def test_what_the_interpreter_refuses_is_told(self, call, remote_exec):
+    def test_a_refusal_of_the_interpreter_is_reported(self, call, remote_exec):
         def execute(pid, script):
             raise RuntimeError("remote debugging is disabled")
 

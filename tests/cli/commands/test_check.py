@@ -90,7 +90,7 @@ def test_json_of_a_trace_in_which_nothing_is_wrong(call, trace_path):
 
 
 @pytest.mark.parametrize("content", [None, b"no trace"])
-def test_what_cannot_be_read_exits_with_two(call, tmp_path, content):
+def test_a_file_that_cannot_be_read_exits_with_two(call, tmp_path, content):
     path = tmp_path / "x.gvt"
     if content is not None:
         path.write_bytes(content)
@@ -182,7 +182,7 @@ def test_json_tells_failures_and_losses(call, failed_path: Path):
     assert document["losses"]["closed"] is False
 
 
-def test_what_was_not_looked_at_is_told(call, trace_path, monkeypatch):
+def test_events_that_were_not_checked_are_reported(call, trace_path, monkeypatch):
     monkeypatch.setattr("gradviz.trace.checking.lifecycle.MAX_SEEN", 5)
 
     done = call("check", trace_path)

@@ -111,7 +111,9 @@ def test_a_cut_trace_is_compared_as_far_as_it_goes(trace_path, call) -> None:
     assert "cut.gvt is incomplete" in result.stderr
 
 
-def test_what_a_program_wrote_commands_no_terminal(failed_path, trace_path, call):
+def test_control_characters_of_a_program_do_not_reach_the_terminal(
+    failed_path, trace_path, call
+):
     for options in [(), ("--json",)]:
         result = call("diff", failed_path, trace_path, *options)
 
@@ -161,7 +163,7 @@ def test_verdicts_are_in_the_document(tmp_path, call) -> None:
     assert "verdicts" not in json.loads(call("diff", "--json", quick, slow).stdout)
 
 
-def test_what_cannot_be_told_passes_no_gate(tmp_path, call) -> None:
+def test_an_unknown_difference_passes_no_gate(tmp_path, call) -> None:
     for name, events in (("all.gvt", ()), ("few.gvt", "!hook_called")):
         with record(tmp_path / name, events=events):
             backward(Engine())

@@ -42,7 +42,9 @@ def test_a_node_that_failed_and_one_that_never_ran_say_why(failed_path, call) ->
     assert "It failed on thread" in " ".join(told.stdout.split())
 
 
-def test_what_means_no_node_is_one_line(trace_path, call) -> None:
+def test_words_that_name_no_single_node_are_refused_in_one_line(
+    trace_path, call
+) -> None:
     for words in (["Doublet"], ["Double"], ["99999"], ["a", "b"]):
         result = call("explain", trace_path, *words)
 

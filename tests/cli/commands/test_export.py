@@ -64,7 +64,9 @@ def test_an_export_can_be_of_one_pass(trace_path, call):
     assert call("export", trace_path, "-t", "csv", "--pass", "99").exit_code == 2
 
 
-def test_which_table_is_written_can_be_said_where_there_is_one(trace_path, call):
+def test_the_table_option_selects_a_table_of_csv_and_is_refused_for_sqlite(
+    trace_path, call
+):
     done = call("export", trace_path, "-t", "csv", "--table", "threads", "-o", "-")
 
     assert done.stdout.startswith("thread,name,pid\n")

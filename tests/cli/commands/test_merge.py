@@ -60,7 +60,9 @@ def test_a_damaged_trace_is_merged_and_what_it_lacks_is_told(paths, call):
     assert "process 2: its end is cut off" in checked.stdout
 
 
-def test_what_is_no_trace_is_refused(paths, call, tmp_path):
+def test_a_file_that_is_no_trace_is_refused_and_nothing_is_written(
+    paths, call, tmp_path
+):
     (tmp_path / "x").write_text("no trace")
     done = call("merge", *paths, "x", "-o", "whole.gvt")
 

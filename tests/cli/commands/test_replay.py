@@ -51,7 +51,7 @@ def test_a_part_of_the_time_is_chosen_and_one_moment(trace_path, call):
     assert times("--at", f"{end + 1_000}ns") == [end]
 
 
-def test_what_is_left_out_is_said(trace_path, call):
+def test_events_that_the_limit_leaves_out_are_reported(trace_path, call):
     done = call("replay", "--plain", "--limit", "3", trace_path)
 
     assert "the first 3 events are shown," in done.stderr
@@ -66,7 +66,9 @@ def test_a_document_says_what_it_is(trace_path, call):
         assert document["choice"]["popped"]["node"] == document["event"]["node"]
 
 
-def test_where_there_is_nothing_it_is_one_line(trace_path, call, record_empty):
+def test_a_replay_that_has_no_events_to_show_is_refused_in_one_line(
+    trace_path, call, record_empty
+):
     record_empty(trace_path.parent / "empty.gvt")
     for words, said in (
         (["--kind", "mark"], "nothing to replay: the passes have no events of kind"),

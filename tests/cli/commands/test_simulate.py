@@ -37,7 +37,7 @@ def test_without_json_it_is_a_table_of_measured_unchanged_and_changed(trace_path
         ("--device-threads", "0"),
     ],
 )
-def test_what_cannot_be_meant_is_wrong_usage_in_one_line(wrong, trace_path, call):
+def test_options_that_make_no_sense_are_refused_in_one_line(wrong, trace_path, call):
     result = call("simulate", trace_path, *wrong)
 
     assert (result.exit_code, result.stdout) == (2, "")

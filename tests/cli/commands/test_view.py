@@ -117,13 +117,13 @@ def test_a_busy_port_is_one_line(started, trace_path, call):
 
 
 @pytest.mark.parametrize("missing", ["none.gvt", "folder/"])
-def test_what_is_not_there_is_one_line(call, missing):
+def test_a_missing_path_exits_with_three_and_advice(call, missing):
     done = call("view", "--no-open", missing)
 
     assert done.exit_code == 3
     assert "name a trace, or a folder of traces" in done.stderr
 
 
-def test_what_is_not_there_ends_as_it_does_for_other_commands(call) -> None:
+def test_a_missing_path_has_the_exit_code_of_other_commands(call) -> None:
     assert call("view", "nope").exit_code == 3
     assert call("show", "order", "nope").exit_code == 3

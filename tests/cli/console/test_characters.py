@@ -43,7 +43,7 @@ def test_every_view_is_ascii_where_that_is_all_the_stream_takes(command, path):
 
 
 @pytest.mark.parametrize("charset", ["latin-1", "cp437"])
-def test_what_a_stream_takes_stays(charset, path):
+def test_characters_that_a_stream_can_encode_stay(charset, path):
     assert "µs" in told(("show", "summary"), path, charset).decode(charset)
 
 

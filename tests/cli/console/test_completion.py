@@ -52,7 +52,9 @@ def test_traces_are_completed_and_no_other_files(complete, tmp_path) -> None:
     assert complete("render", "graph", "runs/") == ["runs/c.gvt"]
 
 
-def test_where_no_trace_begins_so_the_shell_offers_folders(complete, tmp_path) -> None:
+def test_a_word_that_begins_no_trace_lets_the_shell_offer_folders(
+    complete, tmp_path
+) -> None:
     made = get_completion_class("zsh")(gradviz, {}, "gradviz", "_GRADVIZ_COMPLETE")
 
     (offered,) = made.get_completions(["show", "order"], "ru")
@@ -67,7 +69,9 @@ def test_nodes_are_completed_by_name(complete, trace_path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no trace"])
-def test_what_cannot_be_read_completes_to_nothing(content, complete, tmp_path) -> None:
+def test_a_file_that_cannot_be_read_completes_to_nothing(
+    content, complete, tmp_path
+) -> None:
     if content is not None:
         (tmp_path / "x.gvt").write_bytes(content)
 

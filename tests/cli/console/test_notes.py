@@ -104,7 +104,7 @@ def test_passes_beyond_the_first_ones_are_counted(
     )
 
 
-def test_where_all_passes_are_shown_there_is_no_note(
+def test_a_view_of_all_passes_has_no_note(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     note_first(2, 2)

@@ -24,7 +24,9 @@ def test_a_dangling_link_counts_as_an_output_that_exists(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", [".", "/dev/null"])
-def test_what_is_no_file_is_refused_even_with_force(name: str, tmp_path: Path) -> None:
+def test_a_path_that_is_no_regular_file_is_refused_even_with_force(
+    name: str, tmp_path: Path
+) -> None:
     with pytest.raises(UserError, match="not a regular file"):
         check_output(tmp_path / name, force=True)
 

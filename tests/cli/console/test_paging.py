@@ -46,13 +46,13 @@ def write(terminal: Terminal, num_lines: int, text: str = "line") -> None:
             raise KeyError
 
 
-def test_what_fits_on_the_terminal_stays_there(terminal) -> None:
+def test_output_that_fits_on_the_terminal_stays_there(terminal) -> None:
     write(terminal, 4)
 
     assert (terminal.getvalue(), in_pager()) == ("line\n" * 4, None)
 
 
-def test_what_is_longer_goes_through_the_pager_as_a_whole(terminal) -> None:
+def test_longer_output_goes_through_the_pager_as_a_whole(terminal) -> None:
     write(terminal, 1_000)
 
     assert (terminal.getvalue(), in_pager()) == ("", "line\n" * 1_000)
@@ -104,7 +104,7 @@ def test_a_reader_who_leaves_early_has_seen_enough(terminal, monkeypatch) -> Non
     assert terminal.getvalue() == ""
 
 
-def test_what_was_written_before_an_error_is_shown(terminal) -> None:
+def test_output_written_before_an_error_is_shown(terminal) -> None:
     with pytest.raises(KeyError):
         write(terminal, 1, "error")
 
@@ -139,7 +139,7 @@ def test_json_does_not_nor_what_nobody_wants_to_page(
     assert in_pager() is None
 
 
-def test_what_goes_to_a_file_is_not_paged(terminal, trace_path) -> None:
+def test_output_to_a_file_is_not_paged(terminal, trace_path) -> None:
     run(io.StringIO(), "show", "order", "--pass", "all")
 
     assert in_pager() is None

@@ -190,7 +190,7 @@ class TestTheUser:
         ("tool.gradviz.show.order.task = [1]", "task: expected a text or a number"),
     ],
 )
-def test_what_no_option_can_be_is_one_line_with_file_and_key(
+def test_an_invalid_setting_is_refused_in_one_line_with_file_and_key(
     text, told, settings, trace_path, call, tmp_path
 ) -> None:
     settings(text)

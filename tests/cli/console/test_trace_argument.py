@@ -31,7 +31,7 @@ def test_a_folder_without_traces_is_an_error_that_says_what_to_do(call) -> None:
     ids=["empty", "zeros", "text"],
 )
 @pytest.mark.parametrize("view", VIEWS)
-def test_what_is_no_trace_is_refused_with_3(
+def test_a_file_that_is_no_trace_exits_with_three(
     view: str, content: bytes, tmp_path: Path, call
 ) -> None:
     (tmp_path / "x.gvt").write_bytes(content)

@@ -56,7 +56,7 @@ def test_without_a_viewer_it_is_said_where_the_file_lies(
     assert f"no viewer here: open {tmp_path / 'x.svg'} yourself" in result.stderr
 
 
-def test_what_goes_to_stdout_cannot_be_opened(desktop, trace_path, call) -> None:
+def test_output_to_stdout_cannot_be_opened(desktop, trace_path, call) -> None:
     result = call("render", "graph", "-o", "-", "--open", trace_path)
 
     assert (result.exit_code, result.stdout) == (2, "")

@@ -58,7 +58,9 @@ def test_all_is_fine_where_the_tests_run_and_nothing_optional_imported(doctor):
     assert found["trace"]["state"] == "absent"
 
 
-def test_what_is_needed_and_broken_is_said_and_fails(doctor, tmp_path) -> None:
+def test_a_required_package_that_is_broken_is_reported_as_failed(
+    doctor, tmp_path
+) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "msgspec.py").write_text("raise ImportError('cut in half')")
 
@@ -93,7 +95,7 @@ def test_without_dot_it_is_that_of_pygraphviz_or_how_to_get_one(
 
 
 @pytest.mark.parametrize("is_here", [True, False])
-def test_what_makes_png_and_pdf_files_is_told_or_how_to_get_it(
+def test_doctor_advises_to_install_pictures_only_where_they_are_missing(
     is_here, call, monkeypatch
 ) -> None:
     monkeypatch.setattr(conversion, "is_available", lambda: is_here)
@@ -130,7 +132,9 @@ def test_the_terminal_is_told_with_its_limits(call, monkeypatch) -> None:
     assert "none (NO_COLOR is set)" in told
 
 
-def test_what_the_variable_records_is_told(call, monkeypatch) -> None:
+def test_doctor_reports_the_programs_that_the_variable_records(
+    call, monkeypatch
+) -> None:
     monkeypatch.delenv("GRADVIZ_TRACE", raising=False)
     monkeypatch.delenv("PYTHONPATH", raising=False)
     told = call("doctor").stdout

@@ -121,7 +121,9 @@ def test_of_a_big_graph_an_overview_is_drawn_unless_all_is_asked_for(call, tmp_p
     assert len(re.findall(">TanhBackward0</text>", whole.stdout)) == 40
 
 
-def test_what_a_limit_leaves_out_is_said_in_the_picture_and_beside_it(call, tmp_path):
+def test_nodes_beyond_the_limit_are_counted_in_the_picture_and_on_stderr(
+    call, tmp_path
+):
     record_chain(tmp_path / "chain.gvt")
 
     result = call("render", "graph", "chain.gvt", "--max-nodes", "2", "-qo", "-")
@@ -239,7 +241,9 @@ def test_one_graph_shows_one_pass(trace_path, call) -> None:
 
 
 @pytest.mark.parametrize("picture", ["graph", "timeline", "queues", "memory"])
-def test_what_a_program_wrote_is_text_in_a_picture(picture, failed_path, call) -> None:
+def test_markup_of_a_program_is_plain_text_in_a_picture(
+    picture, failed_path, call
+) -> None:
     result = call("render", picture, failed_path, "-o", "-")
 
     ET.fromstring(result.stdout_bytes)
@@ -319,7 +323,9 @@ def test_a_part_of_a_timeline_is_drawn_as_wide_as_asked_for(trace_path, call) ->
         ("--color", "blue"),
     ],
 )
-def test_what_there_is_not_is_a_usage_error(options, trace_path, call) -> None:
+def test_options_that_make_no_sense_are_usage_errors_in_one_line(
+    options, trace_path, call
+) -> None:
     result = call("render", "timeline", trace_path, *options)
 
     assert result.exit_code == 2
@@ -428,7 +434,9 @@ def test_of_several_passes_those_that_end_before_are_left_out_and_told(call, tmp
 
 
 @pytest.mark.parametrize("kind", ["queues", "memory", "timeline"])
-def test_what_python_ran_from_its_command_line_has_no_name(kind, call, monkeypatch):
+def test_a_program_from_the_command_line_has_no_name_in_a_picture(
+    kind, call, monkeypatch
+):
     monkeypatch.setattr("sys.argv", ["-c"])
     with gv.record("line.gvt"):
         gv.ones(2, requires_grad=True).sum().backward()

@@ -71,7 +71,7 @@ def test_a_movie_without_its_tools_is_4_and_says_what_to_install(
     assert not (tmp_path / "x.mp4").exists()
 
 
-def test_what_a_program_wrote_is_text_in_a_film(failed_path, call):
+def test_markup_of_a_program_is_plain_text_in_a_film(failed_path, call):
     result = call("render", "replay", failed_path, "-o", "-")
 
     ET.fromstring(result.stdout_bytes)

@@ -79,7 +79,7 @@ def test_both_passes_stand_below_each_other_on_one_scale(tmp_path, call) -> None
     assert lower > top
 
 
-def test_what_only_one_of_both_has_is_drawn_so(tmp_path, call) -> None:
+def test_nodes_of_only_one_trace_are_drawn_as_gone_or_new(tmp_path, call) -> None:
     one = recorded(tmp_path / "one.gvt", nn.Linear(4, 4), nn.Sigmoid(), nn.ReLU())
     other = recorded(tmp_path / "other.gvt", nn.Linear(4, 4), nn.Tanh(), nn.ReLU())
 

@@ -392,7 +392,7 @@ def test_nobody_looks_for_races_unless_asked(run) -> None:
     assert (done.exit_code, done.errors) == (0, "")
 
 
-def test_what_the_trace_tells_of_an_error_is_said_below_the_traceback(run) -> None:
+def test_advice_from_the_trace_follows_the_traceback_of_an_error(run) -> None:
     done = run("""
         import gradviz as gv
         x = gv.ones(3, requires_grad=True)

@@ -57,7 +57,7 @@ def test_a_process_that_does_not_loads_nothing(python, tmp_path):
     assert not (tmp_path / "x.gvt").exists()
 
 
-def test_what_the_program_has_under_that_name_is_imported_too(python, tmp_path):
+def test_a_sitecustomize_of_the_program_is_imported_too(python, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("print('the own one')")
 
     assert python("print('the program')") == "the own one\nthe program\n"

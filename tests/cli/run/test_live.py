@@ -68,7 +68,7 @@ def test_passes_are_shown_as_they_end_and_the_exit_code_is_the_programs(
     assert (tmp_path / "x.gvt").exists()
 
 
-def test_what_is_replaced_is_not_shown(start, trace_path, tmp_path):
+def test_a_trace_that_is_replaced_is_not_shown(start, trace_path, tmp_path):
     trace_path.rename(tmp_path / "x.gvt")
     process = start("-f")
     browser = Browser(address_in(process.stderr))
@@ -78,7 +78,7 @@ def test_what_is_replaced_is_not_shown(start, trace_path, tmp_path):
     assert b"all 1 pass" in browser.wait_for("/trace/x.gvt", b"pass 0")
 
 
-def test_what_must_not_be_replaced_is_said_before_anything_begins(start, tmp_path):
+def test_an_existing_trace_is_refused_before_the_program_begins(start, tmp_path):
     (tmp_path / "x.gvt").touch()
 
     process = start()

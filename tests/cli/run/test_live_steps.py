@@ -60,7 +60,7 @@ def test_short_steps_share_a_line_that_tells_the_longest():
     ]
 
 
-def test_what_is_left_at_the_end_is_told_once():
+def test_steps_left_at_the_end_are_reported_once():
     program = Program(60.0)
     for _ in range(3):
         program.step(10, 5)

@@ -82,7 +82,7 @@ def test_a_step_ends_with_that_of_an_optimizer(run, trace) -> None:
     assert len(trace().tasks) == 2
 
 
-def test_what_is_kept_can_be_said(run, trace) -> None:
+def test_options_select_the_events_nodes_and_stacks_that_are_kept(run, trace) -> None:
     run("train(2)", "--events", "node_*", "--only", "Mul*,Sum*", "--stacks", "none")
 
     scope = trace().header.scope
@@ -105,7 +105,7 @@ def test_what_is_kept_can_be_said(run, trace) -> None:
         (("--live", "--workers", "2"), "--live shows one trace, and --workers makes"),
     ],
 )
-def test_what_makes_no_sense_is_a_usage_error(options, told) -> None:
+def test_options_that_make_no_sense_are_usage_errors(options, told) -> None:
     arguments = [*options, "-c", "raise AssertionError('it ran')"]
     with pytest.raises(click.UsageError, match=re.escape(told)):
         command.main(arguments, standalone_mode=False)
@@ -332,7 +332,7 @@ def test_a_program_may_change_its_folder(options, run, trace, tmp_path) -> None:
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-def test_what_is_said_of_a_ring_is_what_its_file_holds(run, trace) -> None:
+def test_the_message_about_a_ring_matches_its_file(run, trace) -> None:
     done = run("train(300)", "--ring", "10kB")
 
     held = len(trace().tasks)

@@ -67,7 +67,7 @@ def test_a_command_of_python_is_what_it_runs(words, flags, meant, label):
         ("python -c torchrun", False),
     ],
 )
-def test_what_starts_the_processes_of_a_program_is_known(words, is_launcher):
+def test_launchers_of_several_processes_are_recognized(words, is_launcher):
     word, *args = words.split()
 
     assert target_of(word, args).is_launcher == is_launcher

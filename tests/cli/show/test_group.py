@@ -101,7 +101,7 @@ def test_a_view_is_one_json_object(view, trace_path, call) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_what_a_program_wrote_cannot_command_the_terminal(
+def test_control_characters_of_a_program_do_not_reach_the_terminal(
     view, failed_path, call
 ) -> None:
     for options in [(), ("--json",)]:
@@ -168,7 +168,7 @@ def test_the_duration_of_a_pass_is_one_number_in_every_view(trace_path, call) ->
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_what_goes_beyond_the_rows_of_an_order_is_counted(
+def test_nodes_beyond_the_rows_of_an_order_are_counted(
     options, trace_path, call, monkeypatch
 ) -> None:
     for module in (
@@ -216,7 +216,7 @@ def test_a_moment_that_there_is_not_is_one_line(
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_what_was_held_at_a_moment(trace_path, call) -> None:
+def test_show_memory_reports_the_bytes_held_at_a_moment(trace_path, call) -> None:
     every = json.loads(call("show", "memory", trace_path, "--json").stdout)
     (moment, total) = every["curves"]["total"][1]
 

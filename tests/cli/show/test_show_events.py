@@ -48,7 +48,7 @@ def test_a_story_is_of_what_was_asked_for(options, words, call, trace_path) -> N
     assert words.format(**known) in result.stdout
 
 
-def test_what_goes_beyond_the_limit_is_counted(trace_path, call) -> None:
+def test_events_beyond_the_limit_are_counted(trace_path, call) -> None:
     num_events = load_trace(trace_path).num_events
 
     result = call("show", "events", trace_path, "--limit", 3, "--json")
@@ -75,7 +75,7 @@ def test_a_mistake_is_one_line(options, words, trace_path, call) -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_what_is_followed_to_its_end_is_what_is_in_it(trace_path, call) -> None:
+def test_a_finished_trace_reads_the_same_when_it_is_followed(trace_path, call) -> None:
     told = call("show", "events", trace_path, "--json").stdout
 
     assert call("show", "events", trace_path, "--json", "--follow").stdout == told
@@ -89,7 +89,9 @@ def test_following_ends_with_the_limit_too(trace_path, call) -> None:
     assert len(lines) == 2 + 4
 
 
-def test_what_was_lost_is_said_after_the_last_event_too(trace_path, call) -> None:
+def test_an_incomplete_trace_is_reported_with_and_without_follow(
+    trace_path, call
+) -> None:
     data = trace_path.read_bytes()
     at = data.index(b"\x89GVT", len(data) // 2)
     trace_path.write_bytes(data[:at] + b"?" + data[at:])
@@ -100,7 +102,9 @@ def test_what_was_lost_is_said_after_the_last_event_too(trace_path, call) -> Non
 
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("--follow",)])
-def test_what_a_program_wrote_commands_no_terminal(options, failed_path, call) -> None:
+def test_control_characters_of_a_program_do_not_reach_the_terminal(
+    options, failed_path, call
+) -> None:
     result = call("show", "events", failed_path, *options)
 
     assert result.exit_code == 0

@@ -97,7 +97,7 @@ def my_context_later():
     )
 
 
-def test_who_is_called_is_in_the_context_of_who_calls_and_so_are_continuations(
+def test_calls_and_continuations_run_in_the_context_of_their_caller(
     company,
 ):
     def program():
@@ -298,7 +298,7 @@ def give_without_grad_mode(x):
         return x * parameter(), parameter()
 
 
-def test_what_a_callee_made_without_grad_mode_needs_no_gradient_but_a_parameter_does(
+def test_a_result_made_under_no_grad_needs_no_gradient_but_a_returned_parameter_does(
     company,
 ):
     PARAMETERS.clear()
@@ -511,9 +511,7 @@ def test_hooks_of_a_leaf_and_of_its_node_are_called(company):
         (lambda x: [1], TypeError, "expected a tensor"),
     ],
 )
-def test_what_cannot_be_a_root_is_refused_and_leaves_nothing(
-    company, roots, kind, words
-):
+def test_an_invalid_root_is_refused_and_leaves_nothing(company, roots, kind, words):
     def program():
         with dist_autograd.context() as context_id:
             with pytest.raises(kind, match=re.escape(words)):

@@ -20,7 +20,7 @@ def run_campaign(*arguments, seconds):
     return done.stdout
 
 
-def test_who_is_killed_or_unplugged_is_named_and_nothing_of_it_is_left():
+def test_workers_that_are_killed_or_unplugged_are_named_and_leave_nothing():
     told = run_campaign(0, 2, 4, seconds=200)
     assert " is killed " in told
     assert " is unplugged " in told

@@ -99,7 +99,7 @@ def test_messages_late_doubled_or_out_of_order_change_no_gradient(seed, faults):
 
 
 @pytest.mark.parametrize("seed", seeds(4, 100))
-def test_what_is_lost_is_an_error_or_does_no_harm_and_the_next_pass_is_right(seed):
+def test_a_lost_message_is_an_error_or_harmless_and_the_next_pass_is_right(seed):
     size = 2 + seed % 3
     program = Program(seed, range(size))
     company = faulty(seed, Faults(), heartbeat_seconds=None)

@@ -56,7 +56,7 @@ def test_arrays_of_every_dtype_and_layout_come_as_they_went():
         np.lib.stride_tricks.as_strided(np.zeros(1), (2**30,), (0,)),
     ],
 )
-def test_what_cannot_be_sent_is_refused_before_it_is(array):
+def test_an_array_that_cannot_be_sent_is_refused_by_the_encoder(array):
     with pytest.raises(FrameError, match="cannot be sent"):
         frames.encode(Ask(0, {}), [array])
 
@@ -101,7 +101,7 @@ BYE = b'{"frame":{"type":"Bye","reason":""},"arrays":[[%s]]}'
         (with_header(MANY), "65,537 arrays cannot be sent at once"),
     ],
 )
-def test_what_is_no_frame_is_refused_in_words(data, words):
+def test_bytes_that_are_no_frame_are_refused_with_a_reason(data, words):
     with pytest.raises(FrameError) as caught:
         read(data)
     assert words in str(caught.value).replace("\n", " ")

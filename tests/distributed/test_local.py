@@ -129,7 +129,7 @@ def test_a_peer_whose_bytes_are_damaged_is_down_or_understood(victim, seed):
             asked.wait(60)
 
 
-def test_who_has_another_key_is_not_let_in_and_the_right_one_is(victim):
+def test_a_peer_with_another_key_is_refused_and_one_with_the_right_key_enters(victim):
     transport, rendezvous = victim
     with pytest.raises(handshake.StrangerError, match="not the key"):
         enter(rendezvous, key=bytes(32))
@@ -245,5 +245,5 @@ def test_a_process_seems_to_run_until_it_is_stopped_or_has_ended():
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")
 @pytest.mark.parametrize("pid", [0, -1, 2**70])
-def test_what_cannot_be_a_process_does_not_run(pid):
+def test_an_impossible_process_id_counts_as_not_running(pid):
     assert not seems_to_run(pid)

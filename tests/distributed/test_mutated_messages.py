@@ -125,13 +125,13 @@ def check(seed, num):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_no_worker_would_say_is_refused_and_leaves_nothing(seed):
+def test_mutated_messages_are_refused_and_leave_nothing(seed):
     check(seed, 200)
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("seed", range(3, 23))
-def test_what_no_worker_would_say_is_refused_and_leaves_nothing_many_times(seed):
+def test_many_mutated_messages_are_refused_and_leave_nothing(seed):
     check(seed, 1000)
 
 

@@ -133,7 +133,7 @@ def test_an_optimizer_of_one_s_own_is_known_by_its_name(company):
     company.run(program, idle)
 
 
-def test_what_has_no_gradient_in_the_context_is_left_alone_and_no_grad_changes(company):
+def test_a_step_changes_no_parameter_without_gradient_and_no_grad(company):
     def program():
         used, unused = rrefs = parameters_on(1, 1)
         for one in rrefs:
@@ -173,7 +173,7 @@ def test_the_error_of_a_step_reaches_the_caller_when_all_others_are_done(company
     company.run(program, idle, idle)
 
 
-def test_what_is_no_known_optimizer_is_refused(company):
+def test_an_unknown_optimizer_is_refused(company):
     class Unknown(gv.optim.SGD):
         pass
 

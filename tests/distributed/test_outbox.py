@@ -77,7 +77,7 @@ def on_another_thread(target):
     assert not thread.is_alive()
 
 
-def test_what_was_put_before_the_connection_was_there_goes_when_it_is(pair):
+def test_frames_put_before_the_writer_starts_are_sent_when_it_does(pair):
     for number in range(3):
         pair.put(number)
     on_another_thread(lambda: pair.put(3))
@@ -86,7 +86,7 @@ def test_what_was_put_before_the_connection_was_there_goes_when_it_is(pair):
     assert [pair.receive() for _ in range(4)] == [0, 1, 2, 3]
 
 
-def test_what_is_small_has_gone_when_a_thread_has_put_it(pair):
+def test_a_small_frame_is_sent_by_the_thread_that_puts_it(pair):
     pair.writer.start()
     pair.put(0)
     assert pair.receive() == 0
@@ -106,7 +106,7 @@ def test_the_main_thread_leaves_it_to_the_writing_thread(pair):
     assert pair.receive() == 0
 
 
-def test_who_puts_waits_neither_for_the_other_end_nor_for_what_is_large(pair):
+def test_putting_frames_waits_neither_for_the_peer_nor_for_large_frames(pair):
     pair.writer.start()
     sizes = [1, 2**21 + 1, 1, *[2**13] * 50, 2**17]
 
@@ -143,7 +143,7 @@ def test_frames_of_many_threads_arrive_whole_and_each_threads_in_order(pair):
         assert own == sorted(own)
 
 
-def test_what_nobody_wants_any_more_does_not_go_and_has_no_number(pair):
+def test_unwanted_frames_are_not_sent_and_take_no_number(pair):
     pair.put(0, is_wanted=lambda: False)
     pair.put(1, 2**17, is_wanted=lambda: False)
     pair.put(2)

@@ -47,7 +47,7 @@ def test_all_others_are_told_in_mid_backward_of_one_that_ends_and_go_on(ray_node
 
 
 @RAY
-def test_what_an_actor_raises_is_told_and_the_others_are_told_too(ray_nodes):
+def test_an_error_of_an_actor_is_raised_and_ends_the_other_workers(ray_nodes):
     with pytest.raises(WorkerFailedError, match=r"(?s)worker 1 of 3 .*ValueError: no"):
         spawn(spawned.waiting_for_one_that_raises, 3, transport="ray")
 

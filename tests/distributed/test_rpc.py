@@ -54,7 +54,7 @@ def test_tensors_are_copied_and_keep_whether_they_need_a_gradient(company):
 
 
 @pytest.mark.parametrize("call", [rpc.rpc_async, rpc.remote])
-def test_what_the_caller_writes_after_a_call_is_not_seen_there(company, call):
+def test_writes_of_the_caller_after_a_call_do_not_reach_the_callee(company, call):
     def program():
         x = gv.ones(2**20)
         begun = call("worker1", total, (x, [x.array]))
@@ -103,7 +103,7 @@ def total(x, arrays):
     return x.sum().item(), arrays[0].sum()
 
 
-def test_what_a_function_raises_is_raised_here_and_says_where_it_was(company):
+def test_an_error_of_a_remote_function_is_raised_here_with_its_place(company):
     def program():
         with pytest.raises(ValueError, match="worker1") as caught:
             rpc.rpc_sync("worker1", raise_value_error, ("too small",))
@@ -254,7 +254,7 @@ def test_a_worker_is_made_once_and_of_its_own_transport(company):
         rpc.init("w", 1, 2, transport=Network(1).transports[0])
 
 
-def test_who_is_no_worker_is_told_so():
+def test_a_call_from_a_process_that_is_no_worker_raises():
     with pytest.raises(RuntimeError, match="RPC has not been initialized"):
         rpc.rpc_sync("worker0", add, (1, 2))
 

@@ -136,7 +136,7 @@ def test_a_worker_may_ask_itself(world):
     world.run(program)
 
 
-def test_what_comes_before_the_start_waits_for_it(world):
+def test_a_request_before_the_start_of_its_peer_waits_for_it(world):
     def program():
         asked = world.transports[0].request(1, {"n": 1})
         assert not asked.done()
@@ -169,7 +169,7 @@ def test_the_error_of_a_handler_is_that_of_the_answer_wherever_it_comes_from(wor
     world.run(program)
 
 
-def test_what_takes_too_long_is_given_up_and_a_late_answer_is_not_heard(world):
+def test_a_request_times_out_and_ignores_a_late_answer(world):
     late = Future(world.sync)
 
     def program():
@@ -183,7 +183,7 @@ def test_what_takes_too_long_is_given_up_and_a_late_answer_is_not_heard(world):
     world.run(program)
 
 
-def test_who_waits_for_a_peer_that_dies_is_told_and_so_is_who_asks_it_then(world):
+def test_the_death_of_a_peer_fails_waiting_and_later_requests(world):
     def program():
         for rank in range(3):
             world.start(rank, lambda *_: Future(world.sync))
@@ -198,7 +198,7 @@ def test_who_waits_for_a_peer_that_dies_is_told_and_so_is_who_asks_it_then(world
         told = set()
         while len(told) < 2:
             rank, peer = world.lost.get(timeout=60)
-            if rank != 1:  # who is killed hears nothing, unless it is in this process
+            if rank != 1:  # a killed peer hears nothing, unless it is in this process
                 told.add((rank, peer))
         assert told == {(0, 1), (2, 1)}
         assert world.transports[0].alive() == {0: True, 1: False, 2: True}
@@ -247,7 +247,7 @@ def test_there_is_no_worker_beyond_the_last(world):
         world.transports[0].request(3, {})
 
 
-def test_what_is_received_is_not_what_was_sent(world):
+def test_received_arrays_share_no_memory_with_sent_arrays(world):
     def handler(_src, _meta, arrays):
         (array,) = arrays
         if array.flags.writeable:

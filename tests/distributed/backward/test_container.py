@@ -44,7 +44,9 @@ def test_a_context_that_is_gone_is_not_made_anew(container):
     assert len(container) == 0
 
 
-def test_so_many_ids_are_remembered_and_no_more(container, monkeypatch):
+def test_only_the_newest_ids_of_released_contexts_are_remembered(
+    container, monkeypatch
+):
     monkeypatch.setattr(module, "MAX_TOMBSTONES", 2)
     for context_id in range(3):
         container.release_context_if_present(context_id)

@@ -233,7 +233,7 @@ def test_a_context_is_forgotten_although_who_would_have_said_so_is_gone(
     company.run(program, idle, until_done(done), dies=(1,))
 
 
-def test_who_waits_without_a_limit_is_told_for_which_gradients_on_every_worker():
+def test_a_pass_that_waits_without_a_limit_names_missing_gradients_on_every_worker():
     company = Company(0)
 
     def program():

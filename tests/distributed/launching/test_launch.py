@@ -58,7 +58,7 @@ def test_a_transport_that_nobody_knows_is_refused():
         spawn(spawned.good, 2, transport="pigeons")
 
 
-def test_where_workers_were_started_already_spawn_is_one_of_them(tmp_path, monkeypatch):
+def test_spawn_joins_workers_that_were_started_already(tmp_path, monkeypatch):
     for name, value in Rendezvous.made_at(str(tmp_path), 3).variables(2).items():
         monkeypatch.setenv(name, value)
     found = []
@@ -83,7 +83,7 @@ def test_a_worker_that_ends_before_it_is_one_is_not_waited_for():
 
 
 @pytest.mark.stress
-def test_what_a_worker_raises_is_told():
+def test_an_error_that_a_worker_raises_is_reported():
     with pytest.raises(WorkerFailedError, match=r"(?s)exit code 1.*ValueError: no"):
         spawn(spawned.raising, 2)
 
@@ -200,7 +200,7 @@ def test_run_with_workers_merges_their_traces_and_ends_as_the_first_that_fails(
 
 
 @pytest.mark.stress
-def test_what_follows_a_run_with_workers_is_about_the_merged_trace(run):
+def test_a_command_after_a_run_with_workers_reads_the_merged_trace(run):
     _, done = run(PROGRAM.replace("END", "pass"), "--then", "show summary")
     assert done.returncode == 0
     assert "worker 2 / " in done.stdout

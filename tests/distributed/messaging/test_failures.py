@@ -25,5 +25,5 @@ def test_an_error_that_a_text_does_not_make_is_only_a_remote_one(kind):
     assert type(remote_error(0, kind, "x", "")) is RemoteError
 
 
-def test_what_took_too_long_is_a_timeout_for_those_who_know_no_other():
+def test_an_rpc_timeout_is_a_timeout_error():
     assert issubclass(RpcTimeoutError, TimeoutError)

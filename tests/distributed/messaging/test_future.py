@@ -38,7 +38,7 @@ def test_a_value_that_is_not_there_is_not_given(future):
         future.value()
 
 
-def test_who_does_not_want_to_wait_for_ever_need_not():
+def test_a_wait_with_a_timeout_ends_in_time_and_can_be_repeated():
     with Scheduler(RandomWalk(0)) as scheduler:
         future = Future(scheduler)
 
@@ -52,7 +52,7 @@ def test_who_does_not_want_to_wait_for_ever_need_not():
         scheduler.run(wait=wait)
 
 
-def test_who_has_waited_in_vain_leaves_nothing_behind(future):
+def test_a_wait_that_timed_out_leaves_no_callback(future):
     for _ in range(3):
         with pytest.raises(TimeoutError):
             future.wait(timeout=0)

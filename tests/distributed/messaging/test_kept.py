@@ -9,7 +9,7 @@ def kept():
     return Kept(THREADS)
 
 
-def test_who_asks_before_the_value_is_there_gets_it_later(kept):
+def test_a_future_asked_for_before_its_value_gets_it_later(kept):
     asked = kept.future(1)
     kept.future(1).set_result("value")
 

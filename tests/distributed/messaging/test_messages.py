@@ -31,7 +31,7 @@ def test_a_message_is_the_same_after_it_was_sent(message):
 @pytest.mark.parametrize(
     "meta", [None, {}, {"type": "Nothing"}, {"type": "Call"}, {"type": "Call", "n": 1}]
 )
-def test_what_is_no_message_is_refused(meta):
+def test_metadata_that_is_no_message_is_refused(meta):
     with pytest.raises(ValueError, match="not a message"):
         from_meta(meta)
 

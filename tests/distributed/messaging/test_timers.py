@@ -53,7 +53,7 @@ def test_a_call_for_which_there_is_no_thread_is_not_made_and_later_ones_are(
     assert made == ["made"]
 
 
-def test_what_is_cancelled_or_closed_is_not_called(scheduler):
+def test_cancelled_and_closed_timers_make_no_call(scheduler):
     timers, made = Timers(scheduler, "timers"), []
 
     def program():

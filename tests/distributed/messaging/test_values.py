@@ -46,7 +46,7 @@ def test_a_plain_value_is_the_same_after_it_was_sent(value):
     assert repr(back) == repr(value)  # 1 and True are equal
 
 
-def test_what_is_no_number_is_none_after_it_was_sent():
+def test_nan_stays_nan_after_it_was_sent():
     assert math.isnan(sent(float("nan")))
 
 
@@ -74,7 +74,7 @@ def test_tensors_are_gathered_in_order_and_are_leaves_at_first():
     assert back["b"].dtype == y.dtype
 
 
-def test_what_cannot_be_written_to_is_copied():
+def test_a_read_only_array_is_copied():
     array = np.zeros(2)
     array.flags.writeable = False
 
@@ -92,7 +92,7 @@ class OfTheirs(list):
 @pytest.mark.parametrize(
     "value", [object(), {1, 2}, OfTheirs(), np.array([None]), np.zeros(1, "i4,i4"), len]
 )
-def test_what_has_no_form_is_refused(value):
+def test_a_value_without_a_form_is_refused(value):
     with pytest.raises(ValueNotSentError, match="cannot be sent to another worker"):
         Packer().pack([value])
 
@@ -106,6 +106,6 @@ def test_tensors_on_a_device_are_to_be_moved_first():
     "form",
     [[], ["no"], ["array", 1], ["array", -1], ["array", "0"], ["tensor", 0], [[1]]],
 )
-def test_what_is_no_form_is_refused(form):
+def test_an_invalid_form_is_refused(form):
     with pytest.raises(ValueError, match=r"not the form of a value|no array"):
         Unpacker([np.zeros(1)]).unpack(form)

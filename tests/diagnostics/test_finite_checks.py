@@ -57,7 +57,7 @@ def test_a_gradient_can_be_infinite_where_all_values_are_finite():
     ]
 
 
-def test_so_can_one_of_a_double_backward():
+def test_checks_find_an_infinity_and_a_nan_in_a_double_backward():
     x = leaf(0.0, 0.0)
 
     def program():

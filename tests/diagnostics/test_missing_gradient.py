@@ -28,7 +28,7 @@ def test_a_gradient_that_is_there_is_not_missing(leaf):
     assert why_none(leaf).reason is Reason.THERE_IS_ONE
 
 
-def test_what_an_op_made_is_no_leaf(leaf):
+def test_a_tensor_that_an_op_made_is_no_leaf(leaf):
     y = leaf * 2
     y.sum().backward()
 
@@ -47,7 +47,7 @@ def test_the_line_that_made_it_is_told_if_it_is_remembered(leaf):
     assert "remember_origins" in str(why_none(leaf * 2))
 
 
-def test_what_was_made_under_no_grad_is_told_with_its_line(leaf):
+def test_a_tensor_made_under_no_grad_is_reported_with_its_line(leaf):
     with remember_origins(), gv.no_grad():
         y = leaf * 2
 
@@ -58,7 +58,7 @@ def test_what_was_made_under_no_grad_is_told_with_its_line(leaf):
     assert "(y = leaf * 2)" in str(answer)
 
 
-def test_what_was_made_of_what_requires_none_is_told_with_its_line():
+def test_a_tensor_made_of_inputs_without_gradient_is_reported_with_its_line():
     with remember_origins():
         y = gv.ones(2) + 1
 
@@ -91,21 +91,23 @@ def test_the_part_of_the_model_that_made_it_is_told():
         (lambda leaf: leaf.detach()[:1], "shares its memory"),
     ],
 )
-def test_what_requires_none_says_what_it_is(leaf, make, words):
+def test_the_answer_for_a_tensor_that_requires_no_gradient_gives_the_cause(
+    leaf, make, words
+):
     answer = why_none(make(leaf))
 
     assert answer.reason is Reason.NOT_REQUIRED
     assert words in str(answer)
 
 
-def test_what_no_op_uses_is_not_used(leaf):
+def test_a_leaf_without_recorded_ops_is_not_used(leaf):
     with gv.no_grad():
         leaf * 2
 
     assert why_none(leaf).reason is Reason.NOT_USED
 
 
-def test_what_nobody_began_at_is_not_reached(leaf):
+def test_a_leaf_of_a_graph_without_a_pass_is_not_reached(leaf):
     loss = (leaf * 2).sum()
 
     assert why_none(leaf).reason is Reason.NOT_REACHED
@@ -150,7 +152,7 @@ def test_after_the_graph_is_freed_less_can_be_told(leaf):
     assert "retain_graph=True" in str(answer)
 
 
-def test_who_returned_no_gradient_is_named(leaf):
+def test_the_node_that_returned_no_gradient_is_named(leaf):
     loss = (Stop.apply(leaf) * 3).sum()
 
     answer = why_none(leaf, loss)

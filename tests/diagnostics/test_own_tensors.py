@@ -40,7 +40,7 @@ def loss():
         (lambda: gv.pytorch.graph(5), "got int of builtins"),
     ],
 )
-def test_what_helps_with_pytorchs_tensors_is_named(call, told):
+def test_errors_for_tensors_of_pytorch_name_the_call_that_helps(call, told):
     with pytest.raises(TypeError, match=told):
         call()
 
@@ -53,7 +53,7 @@ def test_a_graph_of_pytorchs_says_why_it_has_no_saved_tensors():
         gv.draw(graph, show_saved=True)
 
 
-def test_so_does_a_recording():
+def test_a_recording_says_why_it_has_no_saved_tensors():
     with gv.record() as recording:
         (gv.ones(2, requires_grad=True) * 2).sum().backward()
 

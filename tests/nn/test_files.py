@@ -259,7 +259,7 @@ def test_an_error_does_not_repeat_a_long_name():
     assert len(str(caught.value)) < 400
 
 
-def test_what_is_nested_deeply_comes_back_and_more_deeply_is_refused():
+def test_nested_values_are_loaded_up_to_a_depth_and_refused_beyond_it():
     def nest(depth):
         inner = []
         for _ in range(depth):
@@ -333,7 +333,7 @@ def test_unpickling_cannot_be_asked_for():
         ({"a": {(1, 2): 3}}, "a dict at 'a' with a key of type tuple"),
     ],
 )
-def test_what_cannot_be_saved_is_named(obj, words):
+def test_an_object_that_cannot_be_saved_is_named(obj, words):
     with pytest.raises(TypeError, match=words):
         saved(obj)
 

@@ -86,7 +86,7 @@ def test_constants():
         (lambda: init.kaiming_normal_(gv.zeros(2, 2), mode="fan"), "Mode fan not"),
     ],
 )
-def test_what_makes_no_sense_is_refused(call, words):
+def test_invalid_arguments_are_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
 

@@ -32,7 +32,7 @@ def test_parameters_have_the_path_to_them_as_name():
     ]
 
 
-def test_what_is_shared_comes_once_unless_asked_for_twice():
+def test_a_shared_parameter_is_listed_once_unless_duplicates_are_wanted():
     whole = Whole()
 
     twice = names(whole.named_parameters(remove_duplicate=False))

@@ -205,7 +205,7 @@ class TestRoots:
         assert len(set(naming._roots.values())) == 20
 
     @pytest.mark.parametrize("use_reentrant", [True, False])
-    def test_what_a_checkpoint_runs_again_has_its_first_place(
+    def test_a_module_that_a_checkpoint_runs_again_keeps_its_place(
         self, seen, use_reentrant
     ):
         class Checkpointed(nn.Module):

@@ -28,7 +28,7 @@ def test_longer_sequences_come_first_time_after_time():
     assert packed.unsorted_indices.tolist() == [1, 0, 2]
 
 
-def test_what_is_packed_can_be_unpacked():
+def test_packed_sequences_can_be_unpacked():
     packed = pack_sequence(sequences(), enforce_sorted=False)
 
     assert [one.tolist() for one in unpack_sequence(packed)] == [

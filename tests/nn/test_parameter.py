@@ -23,7 +23,7 @@ def test_a_parameter_shares_the_memory_of_its_data():
     assert parameter.tolist() == [3, 3]
 
 
-def test_what_is_computed_of_a_parameter_is_a_plain_tensor():
+def test_a_result_computed_from_a_parameter_is_a_plain_tensor():
     assert type(nn.Parameter(gv.ones(2)) * 2) is gv.Tensor
 
 

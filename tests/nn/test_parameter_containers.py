@@ -47,7 +47,7 @@ def test_a_dict_can_be_changed():
     assert len(values) == 0
 
 
-def test_what_is_not_there_is_an_error():
+def test_missing_entries_and_wrong_types_raise():
     with pytest.raises(IndexError, match="index 2 is out of range"):
         nn.ParameterList([gv.ones(1)])[2]
     with pytest.raises(KeyError, match="training"):

@@ -48,7 +48,7 @@ def test_a_state_makes_two_models_the_same():
     assert model.eval()(x).tolist() == other.eval()(x).tolist()
 
 
-def test_what_does_not_fit_is_told_all_at_once():
+def test_all_mismatches_of_a_state_are_reported_at_once():
     state = make_model().state_dict()
     del state["0.bias"], state["1.weight"]
     state |= {"0.weight": gv.zeros(3, 5), "x": gv.zeros(1), "1.bias": 3, "0.y.z": 1}

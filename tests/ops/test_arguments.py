@@ -80,7 +80,7 @@ def test_too_many_arguments_are_an_error():
         (lambda x: x.to("cpu", "cpu"), "to() received an invalid combination of arg"),
     ],
 )
-def test_what_is_wrong_is_said(call, message):
+def test_wrong_arguments_raise_an_error_that_explains_them(call, message):
     x = gv.ones(2, 2)
 
     if message is None:

@@ -32,13 +32,13 @@ class Ear(probe.Probe):
 
 
 @each_op((case,) for case in CASES if case.id.startswith(PUTTING))
-def test_what_is_put_into_a_larger_array_is_reported(tries):
+def test_an_op_that_puts_an_argument_into_a_larger_array_reports_a_read(tries):
     try_all(tries, check_what_is_read)
 
 
 @pytest.mark.stress
 @each_op((case,) for case in CASES if not case.id.startswith(PUTTING))
-def test_what_an_op_reads_is_reported(tries):
+def test_every_other_op_reports_the_arguments_that_it_reads(tries):
     try_all(tries, check_what_is_read)
 
 

@@ -31,7 +31,7 @@ def halve(x):
     return x / 2
 
 
-def test_what_a_module_says_is_in_the_table():
+def test_ops_that_a_module_names_are_in_the_table():
     table = gathered([module("halves", *names("gv.f x.f_", halve)), ModuleType("none")])
 
     x = gv.ones(2)

@@ -85,7 +85,7 @@ def test_parameters_learn_on_their_device():
     assert x.tolist() == pytest.approx([1, 1], abs=1e-3)
 
 
-def test_what_makes_no_sense_is_refused(x):
+def test_parameter_groups_a_missing_closure_and_an_unknown_search_are_refused(x):
     other = gv.tensor([5.0], requires_grad=True)
 
     with pytest.raises(ValueError, match="doesn't support per-parameter options"):

@@ -54,7 +54,7 @@ def test_the_epoch_is_deprecated_and_computes_the_rate_anew(optimizer):
     assert scheduler.get_last_lr() == [0.25]
 
 
-def test_who_asks_for_the_rate_is_told_what_to_ask(optimizer):
+def test_get_lr_warns_to_call_get_last_lr(optimizer):
     with pytest.warns(UserWarning, match="get_last_lr"):
         StepLR(optimizer, 2).get_lr()
 
@@ -117,6 +117,6 @@ def test_stepping_before_the_optimizer_is_warned_of(optimizer):
         (LRScheduler, NotImplementedError, "^$"),
     ],
 )
-def test_what_makes_no_sense_is_refused(optimizer, make, error, words):
+def test_invalid_arguments_are_refused(optimizer, make, error, words):
     with pytest.raises(error, match=words):
         make(optimizer)

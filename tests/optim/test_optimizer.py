@@ -19,7 +19,7 @@ def test_a_step_goes_against_the_gradient_in_place(x):
     assert array.tolist() == [0.5, 1]
 
 
-def test_what_has_no_gradient_stays(x):
+def test_a_parameter_without_gradient_stays(x):
     SGD([x], lr=1.0).step()
 
     assert x.tolist() == [1, 2]
@@ -205,7 +205,7 @@ def test_a_parameter_that_is_there_twice_is_warned_of(x):
         SGD([x, x])
 
 
-def test_how_a_step_is_computed_makes_no_difference(x):
+def test_an_optimizer_accepts_pytorchs_speed_options_and_refuses_differentiable(x):
     optimizer = Adam([x], foreach=False, fused=True, capturable=True)
 
     assert optimizer.defaults["fused"] is True

@@ -47,7 +47,7 @@ def test_their_state_is_part_of_the_state(optimizer):
 
 
 @pytest.mark.parametrize("kind", [SequentialLR, ChainedScheduler])
-def test_what_does_not_fit_is_refused(optimizer, kind):
+def test_schedulers_that_cannot_be_combined_are_refused(optimizer, kind):
     stranger = SGD([gv.tensor([1.0], requires_grad=True)], lr=1.0)
 
     def make(*schedulers):

@@ -174,7 +174,7 @@ class TestNodes:
         assert returned[0].tolist() == [3.0, 3.0]
         assert given[0].tolist() == [1.0, 1.0]
 
-    def test_what_they_return_must_be_a_tuple(self):
+    def test_a_prehook_must_return_a_tuple(self):
         y = gv.tensor([1.0, 2.0], requires_grad=True) * 3
         y.grad_fn.register_prehook(lambda grads: grads[0])
 

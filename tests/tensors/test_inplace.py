@@ -50,7 +50,7 @@ def test_a_leaf_that_requires_gradients_does_not_change_under_a_graph(change):
     assert str(caught.value) == LEAF
 
 
-def test_nor_does_a_part_of_it():
+def test_an_element_of_a_leaf_that_requires_gradients_cannot_be_assigned():
     x = gv.ones(2, requires_grad=True)
 
     with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires"):
@@ -69,7 +69,7 @@ def test_a_sum_that_starts_at_zero_joins_the_graph():
     assert x.grad.tolist() == [6.0, 6.0]
 
 
-def test_what_the_op_itself_saved_of_the_old_value_is_a_copy():
+def test_an_op_in_place_saves_a_copy_of_the_old_value():
     x = gv.tensor([2.0], requires_grad=True)
     y = x * 1
 
@@ -79,7 +79,7 @@ def test_what_the_op_itself_saved_of_the_old_value_is_a_copy():
     assert x.grad.item() == pytest.approx(np.cos(2.0))
 
 
-def test_what_it_saved_of_its_result_is_where_the_tensor_is():
+def test_an_op_in_place_shares_its_saved_result_with_the_tensor():
     x = gv.tensor([2.0], requires_grad=True)
     y = (x * 1).exp_()
 
@@ -90,7 +90,7 @@ def test_what_it_saved_of_its_result_is_where_the_tensor_is():
         y.backward()
 
 
-def test_what_another_op_saved_before_is_missed():
+def test_a_change_in_place_of_a_tensor_that_another_op_saved_raises():
     x = gv.tensor([2.0], requires_grad=True)
     y = x * 1
     z = y * y

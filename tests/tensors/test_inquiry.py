@@ -16,7 +16,7 @@ def test_limits_of_dtypes():
     assert gv.iinfo(gv.int8).min == -128
 
 
-def test_what_a_tensor_is():
+def test_is_tensor_is_floating_point_and_numel_describe_a_tensor():
     assert gv.is_tensor(gv.ones(1))
     assert not gv.is_tensor([1.0])
     assert gv.is_floating_point(gv.ones(1))

@@ -28,7 +28,7 @@ def test_a_tensor_prints_as_pytorchs_does(data, text):
     assert repr(gv.tensor(data)) == text
 
 
-def test_what_is_not_plain_is_said():
+def test_repr_shows_device_requires_grad_grad_fn_and_empty_size():
     x = gv.ones(2, device="sim:1", requires_grad=True)
 
     assert repr(x) == "tensor([1., 1.], device='sim:1', requires_grad=True)"

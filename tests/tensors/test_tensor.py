@@ -19,7 +19,7 @@ def test_the_gradient_of_what_an_op_made_is_not_kept_and_says_so():
         assert y.grad is None
 
 
-def test_what_an_op_made_keeps_requiring_gradients():
+def test_a_tensor_that_an_op_made_keeps_requiring_gradients():
     y = gv.ones(1, requires_grad=True) * 2
 
     with pytest.raises(RuntimeError, match="only change requires_grad flags of leaf"):

@@ -34,7 +34,7 @@ def test_an_op_that_leaves_its_domain_says_nothing(compute, device):
         compute(x)
 
 
-def test_nor_does_its_backward():
+def test_the_backward_of_an_op_that_leaves_its_domain_says_nothing():
     x = gv.zeros(2, requires_grad=True)
 
     x.sqrt().sum().backward()
@@ -50,7 +50,7 @@ def test_numpy_goes_on_warning_who_uses_it_directly():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "longdouble"])
-def test_what_says_that_it_is_silent_raises_no_flag(dtype):
+def test_relu_raises_no_floating_point_flag(dtype):
     values = np.array([np.nan, np.inf, -np.inf, -0.0, 0, 1], dtype)
     extremes = np.array([f(np.finfo(dtype)) for f in (_MAX, _MIN, _SMALLEST)])
 
@@ -104,7 +104,7 @@ class TestQuietly:
         assert entered == 0
         assert sorted(map(id, silence._quiet)) == sorted(map(id, contexts))
 
-    def test_when_all_contexts_are_taken_one_more_is_made(self, monkeypatch):
+    def test_a_kernel_gets_a_new_context_when_all_are_taken(self, monkeypatch):
         monkeypatch.setattr(silence, "_quiet", [])
 
         with warnings.catch_warnings():
@@ -113,7 +113,9 @@ class TestQuietly:
 
         assert len(silence._quiet) == 1
 
-    def test_where_numpy_is_silent_nothing_is_entered(self, monkeypatch):
+    def test_a_kernel_enters_no_context_where_numpy_is_silent_already(
+        self, monkeypatch
+    ):
         monkeypatch.setattr(silence, "_quiet", None)
         heard = silence.setting()
         try:

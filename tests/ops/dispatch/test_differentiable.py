@@ -141,7 +141,7 @@ def test_a_deep_graph_is_freed_without_recursion():
     assert x.grad is None
 
 
-def test_what_was_saved_follows_a_tensor_that_gets_other_data():
+def test_a_saved_tensor_follows_the_new_data_of_its_tensor():
     x = leaf(2.0)
     y = x * x
 

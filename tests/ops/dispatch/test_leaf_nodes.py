@@ -99,7 +99,7 @@ def test_a_graph_keeps_its_leaves_alive():
 
 
 @pytest.mark.usefixtures("without_collections")
-def test_so_does_the_place_that_stands_for_a_leaf():
+def test_a_gradient_edge_keeps_its_leaf_alive():
     x = leaf()
     place = gv.autograd.graph.get_gradient_edge(x)
     known = weakref.ref(x)

@@ -21,7 +21,7 @@ def x():
         (lambda x: gv.nn.functional.layer_norm(x, (2,)), {"input", "result1"}),
     ],
 )
-def test_what_is_saved_has_pytorchs_names(x, compute, names):
+def test_saved_values_have_pytorchs_names(x, compute, names):
     node = compute(x).grad_fn
 
     assert names <= {
@@ -45,5 +45,5 @@ def test_whole_dimensions_among_indices_are_none(x):
     assert columns.tolist() == [0, 1]
 
 
-def test_what_no_wanted_gradient_needs_is_none(x):
+def test_a_saved_value_that_no_wanted_gradient_needs_is_none(x):
     assert (x * gv.ones(2)).grad_fn._saved_self is None

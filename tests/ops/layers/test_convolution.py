@@ -135,7 +135,7 @@ def test_a_large_batch_is_worked_off_in_parts():
     assert peak < columns / 4
 
 
-def test_what_is_not_in_the_last_part_is_the_same_as_by_itself():
+def test_gradients_of_a_batch_in_parts_equal_those_of_each_image_alone():
     random = np.random.default_rng(0)
     x = gv.tensor(random.standard_normal((5, 8, 40, 40))).requires_grad_()
     w = gv.tensor(random.standard_normal((2, 8, 7, 7))).requires_grad_()

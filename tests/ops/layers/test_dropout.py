@@ -18,7 +18,7 @@ def test_the_same_seed_drops_the_same_elements():
     assert F.dropout(x, 0.5).tolist() != first.tolist()
 
 
-def test_what_is_kept_is_scaled_so_that_the_mean_stays():
+def test_kept_elements_are_scaled_so_that_the_mean_stays():
     gv.manual_seed(0)
 
     result = F.dropout(gv.ones(4000), 0.25)

@@ -23,7 +23,7 @@ def test_a_stable_sort_keeps_their_order(size):
 
 
 @pytest.mark.parametrize("size", [16, 20_000])
-def test_so_does_any_sort_of_few_or_of_very_many(size):
+def test_a_default_sort_of_few_or_very_many_equal_elements_keeps_their_order(size):
     assert gv.argsort(gv.zeros(size)).tolist() == list(range(size))
 
 
@@ -42,7 +42,7 @@ def test_the_best_of_equals_are_pytorch_s(elements, k, options, expected):
     assert chosen.indices.tolist() == expected
 
 
-def test_so_is_the_one_at_a_rank_and_the_most_frequent():
+def test_kthvalue_and_mode_choose_the_element_of_pytorch_among_equals():
     x = gv.tensor([1.0, 1, 0, 1, 1, 0, 1])
 
     assert gv.kthvalue(x, 4).indices.item() == 0

@@ -119,7 +119,7 @@ def test_gradients_that_lie_in_another_order_are_not_lost(take):
     assert x.grad.sum().item() == result.numel()
 
 
-def test_what_lies_in_another_order_is_filled():
+def test_put_and_fill_diagonal_work_on_a_transposed_tensor():
     x = gv.zeros(3, 3).t()
 
     assert x.put(gv.tensor([1, 5]), gv.ones(2)).sum().item() == 2

@@ -85,7 +85,7 @@ def test_a_joined_tensor_that_needs_none_gets_no_gradient():
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-def test_what_no_strides_can_express_is_copied_once():
+def test_reshape_copies_only_if_no_strides_can_express_the_result():
     x = gv.arange(24).reshape(2, 3, 4).permute(1, 0, 2)
 
     assert np.shares_memory(x.reshape(3, 2, 2, 2).array, x.array)

@@ -45,7 +45,7 @@ def test_a_resized_tensor_keeps_its_first_elements():
         gv.ones(2, requires_grad=True).resize_(3)
 
 
-def test_what_may_be_changed_still_may():
+def test_a_view_transposed_under_no_grad_still_accepts_changes():
     base = gv.ones(2, 3, requires_grad=True).clone()
     view = base.view_as(base)
 
@@ -57,7 +57,7 @@ def test_what_may_be_changed_still_may():
     assert base.grad_fn.name() == "CopySlices"
 
 
-def test_what_may_not_be_changed_still_may_not():
+def test_a_view_from_unbind_unsqueezed_under_no_grad_still_refuses_changes():
     part = gv.ones(2, 3, requires_grad=True).clone().unbind()[0]
 
     with gv.no_grad():

@@ -73,7 +73,7 @@ def test_a_tensor_that_is_saved_twice_counts_once(ear, leaf):
     assert ear.of(x * x) == (128, 0, 128)
 
 
-def test_what_a_pass_has_released_counts_anew_for_the_next_graph(ear):
+def test_memory_that_a_pass_has_released_counts_anew_for_the_next_graph(ear):
     data = gv.ones(4, 4, dtype=gv.float64)
     weight = gv.ones(4, 4, dtype=gv.float64, requires_grad=True)
     first = weight * data
@@ -82,7 +82,7 @@ def test_what_a_pass_has_released_counts_anew_for_the_next_graph(ear):
     assert ear.of(first) == ear.of(weight * data) == (128, 0, 0)
 
 
-def test_what_a_dead_graph_has_saved_counts_anew(ear):
+def test_memory_that_a_dead_graph_has_saved_counts_anew(ear):
     data = gv.ones(4, 4, dtype=gv.float64)
     weight = gv.ones(4, 4, dtype=gv.float64, requires_grad=True)
     first = ear.of(weight * data)

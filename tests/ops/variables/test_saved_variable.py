@@ -34,14 +34,14 @@ def test_a_result_is_saved_without_its_edge_and_shown_with_it(x):
     assert y.grad_fn._saved_result.array is y.array
 
 
-def test_what_no_gradient_needs_is_not_saved(x):
+def test_a_value_that_no_gradient_needs_is_not_saved(x):
     node = (x * 3).grad_fn
 
     assert node._saved_self is None
     assert node._saved_other == 3
 
 
-def test_what_was_changed_since_is_pytorchs_error(x):
+def test_a_saved_tensor_changed_in_place_raises_pytorchs_error(x):
     """G17."""
     y = x.relu()
     z = y * y
@@ -94,7 +94,7 @@ def test_a_change_through_data_is_not(x):
     assert x.grad.tolist() == [0.0, 0.0]
 
 
-def test_what_was_detached_in_place_since_is_an_error(x):
+def test_a_saved_tensor_detached_in_place_raises_an_error(x):
     y = x.clone()
     z = y.sin()
 
@@ -105,7 +105,7 @@ def test_what_was_detached_in_place_since_is_an_error(x):
 
 
 class TestHooks:
-    def test_what_is_saved_goes_through_them(self, x):
+    def test_saved_values_go_through_the_hooks(self, x):
         seen = []
 
         def pack(value):
@@ -210,7 +210,7 @@ class TestRawSaved:
         with pytest.raises(TypeError, match=words):
             exponential._raw_saved_result.register_hooks(*hooks)
 
-    def test_and_not_when_it_was_freed(self, x):
+    def test_a_freed_value_accepts_no_hooks(self, x):
         y = x.exp()
         saved = y.grad_fn._raw_saved_result
         y.sum().backward()

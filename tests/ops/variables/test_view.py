@@ -112,7 +112,7 @@ def test_one_view_of_several_may_not_be_changed(make, message):
         make(x).add_(1)
 
 
-def test_nor_may_one_made_under_no_grad():
+def test_a_view_made_under_no_grad_may_not_be_changed():
     x = gv.ones(3, requires_grad=True) * 1
     with gv.no_grad():
         view = x[:2]
@@ -121,7 +121,7 @@ def test_nor_may_one_made_under_no_grad():
         view.add_(1)
 
 
-def test_and_it_is_of_no_use_when_its_base_was_changed():
+def test_grad_fn_of_a_view_made_under_no_grad_raises_once_its_base_was_changed():
     x = gv.ones(3, requires_grad=True) * 1
     with gv.no_grad():
         view = x[:2]

@@ -98,7 +98,7 @@ def test_a_shape_is_given_by_name_too(function):
         (lambda: gv.asarray(obj=[1.0], nonsense=1), "unexpected keyword argument"),
     ],
 )
-def test_what_is_missing_or_too_much_is_an_error(call, message):
+def test_missing_and_extra_arguments_raise_errors(call, message):
     with pytest.raises(TypeError) as caught:
         call()
 

@@ -71,7 +71,7 @@ def test_tensors_in_lists_become_their_numbers():
         (object(), RuntimeError, "Could not infer dtype of object"),
     ],
 )
-def test_what_is_no_number_is_an_error(data, error, message):
+def test_data_that_is_no_number_raises_an_error(data, error, message):
     with pytest.raises(error, match=message):
         gv.tensor(data)
 

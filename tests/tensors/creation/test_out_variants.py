@@ -17,7 +17,7 @@ import gradviz as gv
         lambda out: gv.special.erf(gv.ones(4), out=out),
     ],
 )
-def test_what_is_made_goes_where_it_is_told(make):
+def test_results_are_written_to_out_in_its_dtype(make):
     out = gv.full((4,), -1.0, dtype=gv.float64)
 
     assert make(out) is out
@@ -25,7 +25,7 @@ def test_what_is_made_goes_where_it_is_told(make):
     assert out.dtype == gv.float64
 
 
-def test_what_is_made_decides_on_the_shape():
+def test_the_result_decides_on_the_shape_of_out():
     assert gv.ones(2, 2, out=gv.zeros(3)).tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
@@ -42,7 +42,7 @@ def test_another_dtype_is_refused():
         lambda x: gv.linalg.vector_norm(x, out=gv.zeros(())),
     ],
 )
-def test_where_gradients_are_wanted_it_is_refused(compute):
+def test_out_is_refused_where_gradients_are_wanted(compute):
     with pytest.raises(RuntimeError, match=r"with out=\.\.\. arguments don't support"):
         compute(gv.zeros(3, requires_grad=True))
 

@@ -28,7 +28,7 @@ def test_elements_are_assigned_where_there_is_no_graph():
         ((0, np.array([0, 1])), "CopySlices"),
     ],
 )
-def test_what_is_assigned_joins_the_graph(index, name):
+def test_an_assigned_tensor_joins_the_graph(index, name):
     source = gv.full((2,), 3.0, requires_grad=True)
     x = gv.zeros(2, 2)
 
@@ -41,7 +41,7 @@ def test_what_is_assigned_joins_the_graph(index, name):
     assert source.grad.sum().item() == 6.0 * taken.sum()
 
 
-def test_what_is_overwritten_gets_no_gradient():
+def test_an_overwritten_element_gets_no_gradient():
     x = gv.ones(3, requires_grad=True)
     y = x * 2
 
@@ -60,7 +60,7 @@ def test_copies_come_from_any_device():
     assert type(x.array) is np.ndarray
 
 
-def test_and_gradients_go_back_there():
+def test_gradients_of_a_copy_go_back_to_the_device_of_its_source():
     source = gv.ones(2, device="sim:1", requires_grad=True)
 
     gv.zeros(3, 2).copy_(source).sum().backward()
@@ -100,7 +100,7 @@ def test_a_number_with_an_imaginary_part_is_no_real_number():
         (lambda x: x.fill_("a"), TypeError, "must be Tensor or Number, not str"),
     ],
 )
-def test_what_cannot_be_assigned_is_named(assign, error, message):
+def test_an_invalid_assignment_raises_an_error_that_explains_it(assign, error, message):
     with pytest.raises(error, match=message):
         assign(gv.zeros(3))
 

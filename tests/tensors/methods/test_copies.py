@@ -40,7 +40,7 @@ def test_two_references_to_one_tensor_stay_two_to_one():
     assert first is second
 
 
-def test_what_an_op_made_is_not_copied_deeply():
+def test_a_tensor_that_an_op_made_is_not_copied_deeply():
     with pytest.raises(RuntimeError, match="Only Tensors created explicitly"):
         copy.deepcopy(gv.ones(2, requires_grad=True) * 2)
 

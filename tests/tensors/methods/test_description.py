@@ -3,7 +3,7 @@ import pytest
 import gradviz as gv
 
 
-def test_what_it_never_is_it_says_too():
+def test_a_tensor_reports_the_properties_that_never_vary():
     x = gv.ones(2)
 
     assert x.layout is gv.strided
@@ -18,7 +18,7 @@ def test_the_number_of_dimensions_has_two_names():
     assert gv.ones(2, 3).ndimension() == gv.ones(2, 3).dim() == 2
 
 
-def test_whether_elements_may_be_negative():
+def test_is_signed_is_true_for_dtypes_with_negative_values():
     assert gv.is_signed(gv.arange(3))
     assert not gv.zeros(1, dtype=gv.uint8).is_signed()
     assert not gv.zeros(1, dtype=gv.bool).is_signed()
@@ -37,7 +37,7 @@ def test_several_elements_or_none_are_neither(size, what):
         gv.ones(size).is_nonzero()
 
 
-def test_whether_two_have_the_same_memory():
+def test_is_set_to_is_true_only_for_the_same_elements_in_memory():
     x = gv.ones(3)
 
     assert x.is_set_to(x.detach())
@@ -45,7 +45,7 @@ def test_whether_two_have_the_same_memory():
     assert not x.is_set_to(x.clone())
 
 
-def test_where_a_view_begins():
+def test_storage_offset_counts_the_elements_before_a_view():
     x = gv.arange(12).reshape(3, 4)
 
     assert x[1:, 2:].storage_offset() == 6

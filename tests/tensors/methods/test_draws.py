@@ -165,7 +165,9 @@ def test_bounds_may_be_named():
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_pytorchs_error(draw, dtype, error, message):
+def test_a_draw_with_invalid_arguments_raises_pytorchs_error(
+    draw, dtype, error, message
+):
     with pytest.raises(error, match=re.escape(message)):
         draw(gv.zeros(3, dtype=dtype))
 

@@ -125,12 +125,12 @@ def test_a_subset_has_numbers_of_its_own(rows):
         {"batch_size": 0},
     ],
 )
-def test_what_makes_no_sense_is_refused(rows, options):
+def test_conflicting_and_invalid_options_are_refused(rows, options):
     with pytest.raises(ValueError, match=r"mutually exclusive|positive integer"):
         DataLoader(rows, **options)
 
 
-def test_what_cannot_be_a_batch_is_named():
+def test_an_object_that_cannot_be_in_a_batch_is_named():
     with pytest.raises(TypeError, match="found <class 'object'>"):
         default_collate([object()])
 
@@ -151,7 +151,7 @@ def test_datasets_may_follow_each_other(rows):
         ConcatDataset([])
 
 
-def test_what_concerns_workers_is_accepted_and_nothing_else(rows):
+def test_options_about_workers_are_accepted_and_unknown_ones_are_refused(rows):
     DataLoader(rows, num_workers=2, persistent_workers=True, worker_init_fn=print)
 
     with pytest.raises(TypeError, match="unexpected keyword argument 'shuffled'"):

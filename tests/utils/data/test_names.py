@@ -4,7 +4,7 @@ from gradviz.utils import data
 
 
 @pytest.mark.parametrize("part", ["dataloader", "dataset", "sampler"])
-def test_what_is_in_a_part_is_in_the_package(part):
+def test_names_of_a_part_are_in_the_package_too(part):
     module = getattr(data, part)
 
     for name in module.__all__:

@@ -195,7 +195,7 @@ def test_hooks_run_from_the_tensor_inwards():
     ]
 
 
-def test_which_hooks_run_depends_on_what_is_asked_for():
+def test_the_requested_inputs_decide_which_hooks_run():
     """G6."""
 
     def program(world, ask):
@@ -466,7 +466,7 @@ def test_nothing_runs_after_a_failure():
     assert in_both(program) == (["younger"], None, None)
 
 
-def test_what_ran_before_a_failure_has_counted():
+def test_gradients_accumulated_before_a_failure_are_kept():
     """A leaf is reached before an older node fails."""
 
     def program(world):
@@ -618,7 +618,7 @@ def test_the_gradient_of_a_leaf_keeps_its_identity():
     assert in_both(program) == (True, False, [4.0, 8.0])
 
 
-def test_what_the_user_holds_is_never_changed():
+def test_gradients_that_the_user_holds_never_change():
     """N1, S3: the first gradient, what a node was given, what a hook was given."""
 
     def program(world):

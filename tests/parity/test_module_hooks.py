@@ -107,11 +107,11 @@ def change_an_argument_without_gradient(lib, x):
         change_an_argument_without_gradient,
     ],
 )
-def test_what_hooks_watch_may_not_be_changed_in_place(change):
+def test_changes_in_place_of_tensors_that_hooks_watch_end_as_in_pytorch(change):
     same_in_both(lambda lib: change(lib, leaf(lib)))
 
 
-def test_what_passes_through_is_a_view():
+def test_a_tensor_that_passes_through_a_hooked_module_is_a_view():
     def program(lib):
         x = leaf(lib)
         y = hooked(lib, lambda x: x)(x)

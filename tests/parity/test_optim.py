@@ -239,7 +239,7 @@ def test_rates_fall_on_the_same_plateaus(options):
     ],
     ids=str,
 )
-def test_what_is_refused_is_refused_in_the_same_words(optimizer, arguments):
+def test_invalid_arguments_are_refused_in_pytorchs_words(optimizer, arguments):
     what, options = arguments
     endings = []
     for lib in (gv, torch):

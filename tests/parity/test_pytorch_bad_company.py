@@ -320,7 +320,7 @@ def test_a_pass_in_a_signal_handler_may_come_at_any_point():
 # --- what the trace says of gradviz itself --------------------------------------------
 
 
-def test_what_gradviz_does_before_a_pass_is_no_part_of_it(monkeypatch):
+def test_a_pass_begins_after_gradviz_has_started_the_profiler(monkeypatch):
     times: list[int] = []
     begin = profiler.Profile.begin
 

@@ -111,7 +111,7 @@ def counted(program: Callable[[str], None], backend: str) -> dict[str, Counter[s
     "program", [training, breaking, with_hooks, compiled_autograd, profiled]
 )
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_what_is_compiled_is_the_same_with_and_without_a_recording(program, backend):
+def test_a_recording_leaves_the_counts_of_compiled_frames_unchanged(program, backend):
     counted(program, backend)  # some frames are looked at once in a process
     unwatched = counted(program, backend)
     with gv.pytorch.record():
@@ -133,7 +133,7 @@ def test_passes_of_compiled_steps_are_recorded(program, num_passes):
     assert faults(recording) == []
 
 
-def test_what_is_compiled_for_one_recording_needs_not_be_compiled_for_the_next():
+def test_code_compiled_for_one_recording_is_not_compiled_again_for_the_next():
     torch._dynamo.reset()
     model = torch.compile(Breaks(), backend="eager")
 

@@ -41,7 +41,7 @@ def test_devices_are_waited_for_before_the_profiler_stops(watched):
     assert "wait" in watched
 
 
-def test_where_no_device_is_used_none_is_waited_for(monkeypatch):
+def test_a_recording_without_devices_waits_for_none(monkeypatch):
     def fails(_: Devices) -> None:
         raise AssertionError("it waited")
 

@@ -82,7 +82,7 @@ def test_passes_at_the_end_of_a_growing_graph_have_the_same_size(step):
     assert faults(recording) == []
 
 
-def test_what_is_beyond_a_pass_is_left_out_of_its_graph():
+def test_nodes_beyond_a_pass_are_left_out_of_its_graph():
     recording = recorded(lambda: inner_steps(3, of_the_newest_node))
 
     for task in recording.trace.tasks:

@@ -226,7 +226,7 @@ def test_full_stacks_change_nothing_about_the_two_lines(library, stacks):
         assert stacks_of[0].startswith(f"{path}:3 < {path}:5 < {own} < ")
 
 
-def test_so_does_a_program_that_wants_anomaly_mode_itself(library):
+def test_nodes_keep_their_two_lines_in_a_program_that_uses_anomaly_mode(library):
     path, layers = library
 
     def program() -> None:

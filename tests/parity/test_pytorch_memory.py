@@ -208,7 +208,7 @@ def test_a_graph_that_outlives_a_recording_is_counted_in_the_next_one_too():
     assert sizes == [800, 800, 800]
 
 
-def test_what_a_pass_has_released_is_not_counted_in_the_next_recording():
+def test_memory_that_a_pass_has_released_is_not_counted_in_the_next_recording():
     y = leaf(100).exp()
     (y * 2).sum().backward()
 
@@ -218,7 +218,7 @@ def test_what_a_pass_has_released_is_not_counted_in_the_next_recording():
 
     recording = recorded(program)
 
-    # What sin() has saved is what exp() has released.
+    # sin() has saved the tensor that exp() has released.
     assert [one.size_bytes for one in of_kind(recording, e.TensorSaved)] == [400]
 
 
@@ -349,7 +349,7 @@ def test_of_what_pack_hooks_return_tensors_count_and_other_objects_are_unknown()
     assert sizes(lambda _: Kept()) == [None]
 
 
-def test_what_nobody_can_ask_for_is_unknown():
+def test_a_saved_value_that_cannot_be_asked_for_counts_as_unknown():
     x = leaf(4) * 1
     x[1:].mul_(3)
 

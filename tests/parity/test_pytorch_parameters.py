@@ -154,7 +154,7 @@ def test_a_cut_inside_of_a_part_names_that_part(cut: Callable[..., Any]) -> None
     assert (missing.inside or "").endswith(".inner")
 
 
-def test_what_gets_only_integers_after_a_module_is_a_clue() -> None:
+def test_a_later_module_that_gets_only_integers_is_a_clue() -> None:
     net = Net(
         lambda self, x: self.table(self.layer(x).argmax(-1)),
         layer=linear(),
@@ -214,7 +214,7 @@ def test_an_optimizer_of_another_model_is_noticed() -> None:
     assert (name.partition("#")[0], shape) == ("SGD", "(3,)")
 
 
-def test_what_a_reentrant_checkpoint_computes_again_counts() -> None:
+def test_a_reentrant_checkpoint_leaves_no_parameter_without_gradient() -> None:
     from torch.utils.checkpoint import checkpoint
 
     net = Net(

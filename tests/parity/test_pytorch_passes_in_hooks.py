@@ -181,7 +181,7 @@ def test_passes_in_hooks_are_recorded_in_the_order_in_which_hooks_hear_them(firs
         compare_with_hooks(seed)
 
 
-def test_what_one_thread_pushes_another_pops_later_though_hooks_come_first():
+def test_a_root_whose_hooks_run_first_is_popped_later_by_another_thread():
     """A thread of the pool waits for a root that has hooks before its function."""
     compare_with_hooks(2_730)
 

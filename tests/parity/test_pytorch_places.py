@@ -191,7 +191,7 @@ def test_nodes_are_of_the_module_that_made_them_on_whatever_thread(before, progr
     assert faults(recording) == []
 
 
-def test_what_no_module_made_has_no_module_though_numbers_are_those_of_one():
+def test_a_node_made_outside_of_modules_has_no_module_despite_matching_numbers():
     unheard = Model(0)
 
     def program() -> None:

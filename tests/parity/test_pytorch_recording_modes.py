@@ -50,7 +50,7 @@ def test_an_error_that_leaves_a_backward_is_a_reason_to_dump(tmp_path):
     assert trace.nodes[failed.node].name == "FailingBackward"
 
 
-def test_so_is_one_in_a_pass_whose_nodes_are_not_seen(tmp_path):
+def test_an_error_in_a_pass_whose_nodes_are_not_seen_is_a_reason_to_dump(tmp_path):
     path = tmp_path / "x.gvt"
     with gv.pytorch.record(path, ring="1 MB", dump_on=["exception"]):
         with torch.profiler.profile():

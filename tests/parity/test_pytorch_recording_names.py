@@ -227,9 +227,7 @@ def test_nodes_of_a_modules_hooks_are_its_own():
 
 @pytest.mark.parametrize("has_forward_hook", [True, False])
 @pytest.mark.parametrize("kind", ["full_backward_hook", "full_backward_pre_hook"])
-def test_so_is_the_node_that_hears_of_gradients_of_what_it_returned(
-    kind, has_forward_hook
-):
+def test_nodes_of_full_backward_hooks_belong_to_their_module(kind, has_forward_hook):
     outer = Outer()
     if has_forward_hook:
         outer.inner.register_forward_hook(lambda module, args, out: out.sin())
@@ -245,7 +243,7 @@ def test_so_is_the_node_that_hears_of_gradients_of_what_it_returned(
     assert found.count("inner") == len(found) - 1 >= 1
 
 
-def test_where_no_such_node_is_made_the_next_one_is_the_callers():
+def test_a_hooked_module_without_a_hook_node_claims_no_node_of_its_caller():
     inner = nn.Linear(2, 2)
     inner.register_full_backward_hook(lambda *args: None)
 

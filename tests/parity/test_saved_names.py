@@ -91,7 +91,7 @@ def shown(lib: Any, expression: str, names: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("expression", SHOWN)
-def test_what_a_node_saved_has_pytorchs_name_and_is_the_same(expression):
+def test_a_saved_value_has_the_name_and_the_value_of_pytorchs(expression):
     names = SHOWN[expression].split()
 
     assert shown(gv, expression, names) == shown(torch, expression, names)

@@ -105,7 +105,7 @@ def shown(one: inspect.Parameter) -> str:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_what_is_in_python_takes_what_pytorchs_takes(module: str):
+def test_python_functions_and_classes_take_pytorchs_arguments(module: str):
     theirs, ours = MODULES[module]
     different = {}
     with warnings.catch_warnings():

@@ -184,7 +184,7 @@ def test_a_random_program_of_views_does_the_same(block):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("block", range(20, 25))
-def test_so_does_one_where_views_remember_their_ops(block):
+def test_a_random_program_of_views_that_remember_their_ops_does_the_same(block):
     for seed in range(block * 20, block * 20 + 20):
         steps = program(seed)
         with (

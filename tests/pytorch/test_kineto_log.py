@@ -43,7 +43,7 @@ def used_by_gradviz(log: KinetoLog, kineto: Kineto) -> list[bool]:
     return written
 
 
-def test_what_gradviz_does_is_silent_and_what_the_program_does_is_not(kineto):
+def test_kineto_is_silent_for_gradviz_and_not_for_the_program(kineto):
     log = KinetoLog(kineto.level)
 
     assert not any(used_by_gradviz(log, kineto))
@@ -98,7 +98,7 @@ def test_the_level_is_as_before_whatever_is_raised(kineto):
     assert kineto.level.value == 3
 
 
-def test_where_the_level_is_not_exported_gradviz_is_silent_nevertheless(
+def test_kineto_is_silent_for_gradviz_even_if_its_level_is_not_exported(
     kineto, monkeypatch
 ):
     monkeypatch.setenv(VARIABLE, "0")

@@ -56,7 +56,7 @@ def test_a_race_is_only_kept_on_request():
     assert (found.first.stream, found.second.stream) == (A, B)
 
 
-def test_what_is_ordered_raises_nothing():
+def test_ordered_accesses_raise_no_error():
     with check_streams() as check:
         launch(1, A, 1, writes=True)
         wait(B, 7, A)
@@ -75,7 +75,7 @@ def test_what_is_ordered_raises_nothing():
     ],
     ids=["event", "stream", "device"],
 )
-def test_what_the_program_has_waited_for_is_ordered(sync):
+def test_work_that_the_program_has_waited_for_is_ordered(sync):
     with check_streams() as check:
         launch(1, A, 1, writes=True)
         probe.current.event_recorded(-1, -1, A, 7)
@@ -161,7 +161,7 @@ def test_a_race_says_which_line_launched_what():
 
 
 @pytest.mark.parametrize("kind", HANDLERS, ids=kind_name)
-def test_what_is_heard_of_a_program_is_what_a_recording_of_it_tells(kind):
+def test_a_check_hears_the_values_of_an_event_that_a_recording_keeps(kind):
     method, events, check = kind_name(kind), EventList(), StreamCheck()
     arguments = CALLS.get(method, {})
 

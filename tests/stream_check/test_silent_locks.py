@@ -70,7 +70,7 @@ def test_a_name_of_its_own_for_what_makes_locks_is_one():
         lambda: [1, "a", (2.5, None)],
     ],
 )
-def test_what_is_a_librarys_is_none(make):
+def test_an_object_of_a_library_is_no_silent_lock(make):
     assert not looks_like(make())
 
 

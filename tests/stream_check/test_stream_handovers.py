@@ -125,7 +125,9 @@ class TestWhatIsFound:
         assert num_races(run) == 1
 
     @pytest.mark.parametrize("make", [queue.Queue, queue.SimpleQueue])
-    def test_who_takes_from_a_queue_comes_after_who_put(self, make):
+    def test_a_thread_that_takes_from_a_queue_comes_after_the_thread_that_put(
+        self, make
+    ):
         def run(program):
             program.make_streams()
             box = make()
@@ -150,7 +152,7 @@ class TestWhatIsFound:
 
         assert num_races(run) == 0
 
-    def test_who_joins_a_thread_of_before_the_first_stream_is_told_of_all(self):
+    def test_a_join_of_a_thread_from_before_the_first_stream_orders_all_its_work(self):
         gate = []
 
         def run(program):
@@ -192,7 +194,9 @@ class TestWhatIsFound:
 
         assert num_races(run) == 0
 
-    def test_so_do_those_with_a_condition_that_was_entered_before(self):
+    def test_threads_with_a_condition_entered_before_the_first_stream_count_as_one(
+        self,
+    ):
         def run(program):
             condition = threading.Condition()
 
@@ -264,7 +268,7 @@ class TestHowMuchIsReported:
         kinds = [type(one).__name__ for one in self.events_of(run)]
         assert kinds.count("HandedOver") == 1
 
-    def test_what_it_has_waited_for_meanwhile_is_news(self):
+    def test_a_thread_that_has_waited_for_a_stream_reports_its_lock_again(self):
         def run():
             lock = threading.Lock()
             stream = gv.Stream("sim:0")

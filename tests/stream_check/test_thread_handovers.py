@@ -98,7 +98,7 @@ def in_threads(*calls):
 
 
 @pytest.mark.parametrize(("give", "take"), HANDOVERS.values(), ids=HANDOVERS)
-def test_who_takes_over_comes_after_who_hands_over(give, take):
+def test_a_thread_that_takes_over_comes_after_the_thread_that_hands_over(give, take):
     def run(program):
         things = Things()
         in_threads(
@@ -266,7 +266,7 @@ def test_a_lock_that_tells_is_a_lock():
 
 @pytest.mark.parametrize("name", ["Lock", "RLock", "SimpleQueue"])
 @pytest.mark.parametrize("ask", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_what_tells_cannot_be_copied_either(name, ask):
+def test_locks_and_queues_that_report_cannot_be_copied_either(name, ask):
     module = queue if name == "SimpleQueue" else threading
     with pytest.raises(TypeError) as expected:
         ask(getattr(module, name)())
@@ -279,7 +279,7 @@ def test_what_tells_cannot_be_copied_either(name, ask):
 
 
 @pytest.mark.parametrize("name", ["Lock", "RLock", "SimpleQueue"])
-def test_what_tells_is_freed_also_in_a_cycle(name):
+def test_locks_and_queues_that_report_are_freed_even_in_a_cycle(name):
     class Owner:
         """Object that is held by what it holds."""
 

@@ -70,7 +70,7 @@ def test_a_node_has_the_place_of_the_thread_that_made_it(places):
     assert placed(places, 3, -7) == ("", "")
 
 
-def test_what_anomaly_mode_says_of_a_line_stays(places):
+def test_a_line_from_anomaly_mode_stays(places):
     one = node("Sin", 3)
     one.line, one.has_own_line = "program.py:1", True
     one.made_by = runs(places, NET, 3, 5)
@@ -94,7 +94,7 @@ def test_nodes_of_unknown_threads_lose_their_place_with_the_first_that_is_foreig
     assert places.supposed() is NOBODYS
 
 
-def test_what_a_thread_does_between_two_recordings_has_no_place(places):
+def test_steps_of_a_thread_between_two_recordings_have_no_place(places):
     own = places.of_caller()
     own.move_to(OTHER, 1)
     own.move_to(NET, 3)  # and it is there when the recording ends
@@ -159,7 +159,7 @@ def test_a_pytorch_that_does_not_number_threads_is_watched_all_the_same():
     assert not is_in_nodes
 
 
-def test_who_made_a_node_is_learned_as_it_runs(pytorch):
+def test_the_thread_that_made_a_node_is_learned_when_the_node_runs(pytorch):
     end = leaf()
     inner = node("Sin", 5, end)
     root = node("Cos", 6, inner)

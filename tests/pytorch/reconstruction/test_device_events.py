@@ -280,7 +280,7 @@ def test_work_without_its_call_is_not_told(pytorch, chain):
     assert not pytorch.events(e.KernelLaunched)
 
 
-def test_what_profiling_itself_takes_is_no_node(pytorch, chain):
+def test_the_work_of_the_profiler_itself_is_no_node(pytorch, chain):
     gpu = GpuRun(THREAD)
     functions(gpu, chain)
     gpu.call("Activity Buffer Request", 112, 118)

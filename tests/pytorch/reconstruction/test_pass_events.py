@@ -20,7 +20,7 @@ def of_kind(told, *kinds):
     return [(type(one), one.node) for one in told.events(*kinds)]
 
 
-def test_what_is_seen_is_seen_and_what_follows_is_inferred(pytorch):
+def test_observed_events_are_marked_as_seen_and_derived_ones_as_inferred(pytorch):
     end = leaf()
     root = node("Sin", 5, end)
     one = pytorch.begin(graph(root), 100, 200)
@@ -74,7 +74,7 @@ def test_a_node_is_pushed_with_its_last_gradient(pytorch):
     assert violations(pytorch) == ()
 
 
-def test_who_runs_before_its_turn_is_told_of(pytorch):
+def test_a_node_that_runs_before_its_turn_is_reported(pytorch):
     sides = node("Sin", 1, leaf()), node("Cos", 2, leaf())
     root = node("Add", 3, *sides)
     ends = [one.next_edges[0].node for one in sides]
@@ -92,7 +92,7 @@ def test_who_runs_before_its_turn_is_told_of(pytorch):
     assert violations(pytorch) == ()
 
 
-def test_who_runs_without_being_ready_is_told_of(pytorch):
+def test_a_node_that_runs_without_being_ready_is_reported(pytorch):
     last = node("Sin", 1)
     root = node("Add", 3, last)
     pytorch.begin(graph(root), 100, 900)
@@ -102,7 +102,7 @@ def test_who_runs_without_being_ready_is_told_of(pytorch):
     assert (doubt.node, doubt.text) == (last.id, "it ran before Add, and was not ready")
 
 
-def test_what_is_in_no_graph_is_told_of(pytorch):
+def test_a_node_in_no_known_graph_is_reported(pytorch):
     root, stranger = node("Add", 3), node("Stranger", 9)
     pytorch.begin(graph(root), 100, 900)
     pytorch.saw((root, 110, 120), (stranger, 130, 140))
@@ -112,7 +112,7 @@ def test_what_is_in_no_graph_is_told_of(pytorch):
     assert of_kind(pytorch, e.NodeStarted) == [(e.NodeStarted, root.id)]
 
 
-def test_what_did_not_run_is_told_of(pytorch):
+def test_nodes_that_did_not_run_are_reported(pytorch):
     others = [node(f"Sin{number}", number) for number in range(5)]
     root = node("Add", 9, *others)
     pytorch.begin(graph(root), 100, 900)
@@ -161,7 +161,7 @@ def test_a_pass_inside_of_a_node_shares_its_queue(pytorch):
     assert violations(pytorch) == ()
 
 
-def test_what_a_node_calls_itself_is_part_of_it(pytorch):
+def test_a_node_that_another_node_calls_is_part_of_it(pytorch):
     end = leaf()
     slices = node("CopySlices", 2, end)
     root, change = node("Add", 3, slices), node("Fill", 1)
@@ -209,7 +209,7 @@ def test_the_node_that_was_last_failed_with_its_pass(pytorch):
     assert violations(pytorch) == ()
 
 
-def test_when_a_hook_raised_nobody_knows_what_the_last_node_handed_on(pytorch):
+def test_a_failed_hook_leaves_the_gradients_of_the_last_node_unknown(pytorch):
     last = node("Sin", 1)
     root = node("Add", 3, last)
     one = pytorch.begin(graph(root), 100, 900, error="ValueError: no")
@@ -256,7 +256,7 @@ def test_a_device_has_a_queue_and_a_thread(pytorch):
     assert violations(pytorch) == ()
 
 
-def test_what_a_pass_runs_that_nobody_listens_to_is_told_of_nowhere(pytorch):
+def test_nodes_of_a_pass_without_a_listener_are_reported_nowhere(pytorch):
     last = leaf()
     root = node("Sin", 1, last)
     pytorch.begin(graph(root), 100, 900)
@@ -315,7 +315,7 @@ def test_a_node_hands_on_after_a_pass_in_a_hook_behind_it(pytorch):
     assert violations(pytorch) == ()
 
 
-def test_what_is_taken_for_its_gradient_alone_may_have_hooks_that_run_passes(pytorch):
+def test_a_node_whose_gradient_is_captured_may_have_hooks_that_run_passes(pytorch):
     end = leaf()
     root = node("Sin", 5, end)
     outer = pytorch.begin(graph(root, end), 100, 900, accumulates=False)
@@ -334,7 +334,7 @@ def test_what_is_taken_for_its_gradient_alone_may_have_hooks_that_run_passes(pyt
     assert violations(pytorch) == ()
 
 
-def test_which_leaf_it_was_is_doubted_after_a_hook_has_failed(pytorch):
+def test_the_identity_of_a_leaf_is_doubted_after_a_hook_has_failed(pytorch):
     failing = node("Sin", 3, leaf(), leaf())
     pytorch.begin(graph(failing), 100, 200, error="in a hook")
     ends = leaf(), leaf()

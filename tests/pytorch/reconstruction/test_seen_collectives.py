@@ -79,7 +79,9 @@ def test_a_collective_that_seems_to_begin_before_its_launch_begins_with_it(
     ],
     ids=["too few", "too many", "no all-reduce"],
 )
-def test_what_does_not_fit_the_buckets_is_of_none(pytorch, model, collectives):
+def test_collectives_that_do_not_match_the_buckets_belong_to_none(
+    pytorch, model, collectives
+):
     events = told(pytorch, model, collectives)
 
     assert not [one for one in events if isinstance(one, GradientBucketed)]
@@ -97,5 +99,5 @@ def test_one_of_no_bucket_has_the_node_that_began_last_before_it(pytorch, model)
     assert [one.node for one in began] == [root.id, second.id]
 
 
-def test_what_began_outside_of_all_passes_is_left_out(pytorch, model):
+def test_collectives_outside_of_all_passes_are_left_out(pytorch, model):
     assert not told(pytorch, model, reduced((10, 20), (91_000_000, 92_000_000)))

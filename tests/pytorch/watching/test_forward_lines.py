@@ -22,7 +22,7 @@ def test_the_stack_of_a_program_stays_as_it_is():
     ]
 
 
-def test_what_runs_the_program_is_below_it():
+def test_frames_below_the_program_are_left_out_of_its_stack():
     below = [
         entry("<frozen runpy>", "_run_code"),
         entry(str(Path(program.__file__).with_name("run.py")), "command"),
@@ -33,7 +33,7 @@ def test_what_runs_the_program_is_below_it():
     assert of_program([*below, *USERS]) == USERS
 
 
-def test_what_calls_the_engine_is_no_part_of_it():
+def test_frames_that_call_the_engine_are_left_out_of_the_stack():
     (module, backward), ours = USERS, entry(watcher.__file__, "_run_backward")
 
     assert of_program([module, backward, ours, backward, ours]) == [

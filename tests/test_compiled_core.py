@@ -65,14 +65,14 @@ def package(tmp_path, monkeypatch):
     return Package(tmp_path)
 
 
-def test_what_was_compiled_is_used(package):
+def test_a_complete_compiled_core_is_used(package):
     before = sys.meta_path[:]
 
     assert package.why_pure() == ""
     assert sys.meta_path == before
 
 
-def test_where_nothing_was_compiled_nothing_is_looked_for(package):
+def test_an_uncompiled_package_searches_for_no_compiled_modules(package):
     (package.folder / compiled_core.STAMP).unlink()
     before = sys.meta_path[:]
 
@@ -94,7 +94,7 @@ def test_a_source_tree_says_how_to_compile_it(package):
     assert "'python compile_core.py' compiles" in package.why_pure()
 
 
-def test_what_was_compiled_for_another_interpreter_is_none(package):
+def test_a_core_compiled_for_another_interpreter_is_not_used(package):
     package.stamp(".cpython-27-sparc-solaris.so")
 
     why = package.why_pure()

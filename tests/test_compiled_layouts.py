@@ -80,7 +80,7 @@ def test_a_layout_lies_beside_its_module(path):
 
 
 @pytest.mark.parametrize(("module", "name", "word"), said_above_classes())
-def test_what_is_said_above_a_class_is_heeded(module, name, word):
+def test_a_freelist_above_a_class_takes_effect_where_it_is_compiled(module, name, word):
     cls = getattr(importlib.import_module(module), name)
 
     assert word == "freelist", "nothing else is kept by compile_core.py"

@@ -104,7 +104,7 @@ class Frame:
         return self.caller
 
 
-def test_nor_are_they_on_while_a_frame_is_read():
+def test_collections_are_off_while_a_frame_is_read():
     """Note [Frames of threads]: the interpreter may crash in there."""
     frame = Frame(Frame())
 

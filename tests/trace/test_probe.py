@@ -40,7 +40,7 @@ def test_nobody_listens_unless_installed():
     assert probe.current is None
 
 
-def test_who_is_installed_listens_until_uninstalled():
+def test_an_installed_listener_listens_until_it_is_uninstalled():
     notebook = Notebook()
     with probe.installed(notebook):
         assert probe.current is notebook
@@ -84,7 +84,7 @@ class Meanwhile(Notebook):
         return super().node_completed
 
 
-def test_who_comes_while_another_one_does_is_heard_too():
+def test_a_listener_installed_during_the_installation_of_another_hears_events():
     late = Notebook()
     crowd = [Meanwhile(lambda: probe.install(late)), Notebook()]
     for one in crowd:
@@ -99,7 +99,7 @@ def test_who_comes_while_another_one_does_is_heard_too():
     assert probe.current is None
 
 
-def test_who_goes_while_another_one_comes_is_gone():
+def test_a_listener_removed_during_the_installation_of_another_hears_no_events():
     gone = Notebook()
     probe.install(gone)
     stays = Meanwhile(lambda: probe.uninstall(gone))

@@ -15,11 +15,11 @@ def test_every_thing_that_a_rule_names_is_a_field_of_its_event():
     assert strange == {kind_name(kind): set() for kind in KINDS.values()}
 
 
-def test_what_asks_something_of_a_node_asks_something_of_its_task():
+def test_a_rule_about_a_node_has_a_rule_about_its_task():
     assert all(rule.task for rule in RULES.values() if rule.node)
 
 
-def test_what_ends_something_says_what_has_opened_it():
+def test_rules_end_exactly_the_kinds_that_open_something():
     endings = {rule.ends for rule in RULES.values() if rule.ends}
 
     assert endings == {kind for kind, rule in RULES.items() if rule.opens}

@@ -124,7 +124,7 @@ def test_a_node_that_is_new_is_the_only_change_that_is_told(golden):
     assert len(message.splitlines()) == 3
 
 
-def test_what_a_node_saved_before_the_block_is_unknown_and_why_is_told(golden):
+def test_a_value_saved_before_the_block_is_unknown_and_the_message_says_why(golden):
     path = golden(step)
     loss = Net()(gv.ones((2, 3)))
 
@@ -215,7 +215,7 @@ def test_an_error_of_the_block_is_its_own_and_writes_nothing(golden, monkeypatch
     assert path.read_text() == text
 
 
-def test_what_the_function_returns_is_returned(golden):
+def test_the_result_of_the_function_is_returned(golden):
     path = golden(step)
 
     assert assert_same_backward(path, lambda: (step(), 7)[1]) == 7
@@ -378,7 +378,7 @@ def random_program(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_timing_decides_between_devices_is_in_no_golden_file(golden, seed):
+def test_golden_files_hold_nothing_that_timing_decides_between_devices(golden, seed):
     count = sim.device_count()
     sim.set_device_count(2)
     texts = {golden(random_program(seed)).read_text() for _ in range(2)}

@@ -38,7 +38,7 @@ def test_each_thing_may_live_as_it_does(bench, thing):
 
 
 @pytest.mark.parametrize("thing", LIVES)
-def test_what_began_before_the_recording_may_be_used_and_end(bench, thing):
+def test_an_object_from_before_the_recording_may_be_used_and_end(bench, thing):
     assert reasons(bench, LIVES[thing][1:]) == []
 
 

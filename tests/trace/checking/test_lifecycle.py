@@ -224,7 +224,7 @@ def test_nodes_of_a_thread_do_not_overlap(bench):
     )
 
 
-def test_what_an_interrupt_left_open_is_forgiven(bench):
+def test_a_node_that_an_interrupt_left_open_is_forgiven(bench):
     recorder = bench.recorder
 
     def nested():

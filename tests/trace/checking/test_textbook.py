@@ -127,7 +127,7 @@ def test_a_pass_that_fails_is_not_by_the_book(bench):
     assert by_the_book(bench.trace().columns).tolist() == [0]
 
 
-def test_nor_is_one_whose_caller_left_while_its_nodes_ran(trace):
+def test_a_pass_whose_caller_left_while_its_nodes_ran_is_not_by_the_book(trace):
     (_, left, _) = trace.columns["thread_exited"]["seq"].tolist()[:3]
     started = trace.columns["node_started"].at(
         trace.columns["node_started"]["task"] == 1
@@ -141,7 +141,7 @@ def test_nor_is_one_whose_caller_left_while_its_nodes_ran(trace):
 
 
 @pytest.mark.parametrize(("leaves_early", "settled"), [(False, [0]), (True, [])])
-def test_nor_is_one_inside_another_that_was_left_before_its_end(
+def test_an_inner_pass_is_by_the_book_only_if_it_ends_before_it_is_left(
     bench, leaves_early, settled
 ):
     bench.recorder.reentrant_entered(0, 1)
@@ -161,7 +161,7 @@ def test_nor_is_one_inside_another_that_was_left_before_its_end(
     assert by_the_book(columns).tolist() == settled
 
 
-def test_what_happens_between_start_and_end_is_by_the_book(bench, make_node):
+def test_events_between_the_start_and_end_of_a_node_are_by_the_book(bench, make_node):
     probe, node = bench.recorder, make_node(1)
     begin_pass(probe, 0)
     probe.dependencies_counted(0, 1, 0)
@@ -198,7 +198,7 @@ def test_violations_are_counted_and_the_first_hundred_told(bench):
     assert (len(found.violations), found.num_violations) == (100, 249)
 
 
-def test_what_nobody_looked_at_is_counted(bench, monkeypatch):
+def test_events_that_were_not_checked_are_counted(bench, monkeypatch):
     monkeypatch.setattr(lifecycle, "MAX_SEEN", 100)
     for number in range(250):
         bench.recorder.kernel_launched(number % 125, "sim:0/0", "mul")

@@ -64,7 +64,7 @@ def parts_that_fail():
     raise KeyboardInterrupt
 
 
-def test_what_fails_or_is_interrupted_leaves_what_was_there(tmp_path):
+def test_a_write_that_is_interrupted_keeps_the_old_file(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(b"before")
 

@@ -95,7 +95,7 @@ def test_a_row_may_stand_for_several_events():
 
 
 @pytest.mark.parametrize("wrong", [1.5, "1", None, 2**63, [1]])
-def test_what_is_no_integer_of_64_bits_is_refused(wrong):
+def test_a_value_that_is_no_integer_of_64_bits_is_refused(wrong):
     layout = RowLayout(2, (Part(8, 0, (0, 1)),))
 
     with pytest.raises((TypeError, OverflowError)):

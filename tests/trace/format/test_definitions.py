@@ -39,14 +39,14 @@ STRUCTS = [
 
 
 @pytest.mark.parametrize("kind", STRUCTS, ids=lambda kind: kind.__name__)
-def test_what_a_trace_consists_of_never_changes(kind):
+def test_the_structures_of_a_trace_are_frozen(kind):
     assert kind.__struct_config__.frozen
 
 
 @pytest.mark.parametrize(
     "kind", [ClockPair, model.Header, model.Losses, model.NodeDefinition]
 )
-def test_what_has_many_fields_is_made_by_their_names(kind):
+def test_structures_with_many_fields_take_them_by_name_only(kind):
     parameters = inspect.signature(kind).parameters.values()
 
     assert {one.kind for one in parameters} == {inspect.Parameter.KEYWORD_ONLY}
@@ -95,7 +95,7 @@ def test_one_long_definition_is_written_as_it_is():
     assert decode_json(piece, Definitions).nodes == [node]
 
 
-def test_what_no_reader_would_accept_is_left_out(monkeypatch):
+def test_definitions_too_large_for_a_reader_are_left_out(monkeypatch):
     monkeypatch.setattr("gradviz.trace.format.definitions._MAX_FRAME", 100)
     monkeypatch.setattr("gradviz.trace.format.definitions.MAX_UNPACKED", 1_000)
     strings = [(0, "x" * 2_000), (1, "y")]
@@ -110,12 +110,12 @@ def test_numbers_of_numpy_are_numbers():
     assert decode_json(encode_json(row), NodeRow).edges == (3, 1)
 
 
-def test_what_is_no_number_is_refused():
+def test_a_row_with_an_object_in_place_of_a_number_is_refused():
     with pytest.raises(TypeError):
         encode_json(NodeRow(5, 0, 0, 0, 0, [object()], []))
 
 
-def test_what_is_no_json_is_damage():
+def test_invalid_json_is_reported_as_damage():
     with pytest.raises(DamageError, match="cannot be read"):
         decode_json(b"{", Definitions)
 

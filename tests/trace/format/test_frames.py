@@ -32,7 +32,7 @@ def gaps(data: bytes) -> list[Gap]:
 
 
 @given(st.lists(st.binary(max_size=100), max_size=5))
-def test_what_was_put_into_frames_comes_out_in_its_order(contents):
+def test_frames_return_their_contents_in_order(contents):
     data = b"".join(encode_frame(FrameType.EVENTS, one) for one in contents)
 
     assert payloads(data) == contents
@@ -100,7 +100,7 @@ def test_a_file_of_false_starts_is_given_up_on():
 
 
 @given(st.binary(max_size=1000))
-def test_what_was_packed_unpacks(raw):
+def test_packed_bytes_unpack_unchanged(raw):
     assert unpack(memoryview(pack(raw)), Budget(0)) == (raw, None)
 
 

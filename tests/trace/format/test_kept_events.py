@@ -19,7 +19,7 @@ def kept(*patterns):
     return NAMES - set(left_out_kinds(patterns))
 
 
-def test_what_is_named_is_kept_with_the_ends_of_passes():
+def test_a_named_kind_is_kept_with_the_ends_of_passes():
     assert kept("node_started") == {"node_started"} | ALWAYS_KEPT
 
 
@@ -84,12 +84,12 @@ def test_a_pattern_is_that_of_a_name_or_of_a_module_and_what_is_in_it(
         ({"events": ""}, "events has '', expected patterns"),
     ],
 )
-def test_what_makes_no_sense_is_refused(asked, told):
+def test_invalid_options_are_refused(asked, told):
     with pytest.raises(UserError, match=told):
         scope_of(**asked)
 
 
-def test_what_was_left_out_is_told_in_words():
+def test_a_scope_lists_the_events_that_were_left_out_in_words():
     assert list(Scope().in_words()) == []
     assert list(scope_of(events="!node_c*").in_words()) == [
         "no events node_created, node_completed"

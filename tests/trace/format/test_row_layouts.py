@@ -63,7 +63,7 @@ def without_time(events):
 
 
 @pytest.mark.parametrize(("method", "arguments"), REPORTS)
-def test_what_is_reported_at_once_reads_as_if_it_had_been_one_by_one(
+def test_events_reported_at_once_read_like_events_reported_one_by_one(
     make_bench, method, arguments
 ):
     at_once, one_by_one = make_bench(), make_bench()

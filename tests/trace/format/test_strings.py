@@ -49,7 +49,7 @@ def test_a_long_text_is_cut(strings):
     assert text == "x" * 2_000 + "... (5000 characters)"
 
 
-def test_what_utf8_cannot_hold_is_spelled_out(strings):
+def test_characters_that_utf8_cannot_hold_are_spelled_out(strings):
     strings.intern("a\udcffb")
 
     ((_, text),) = strings.take()

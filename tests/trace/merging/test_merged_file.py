@@ -144,7 +144,7 @@ def compare(events, others, numbers, label):
                 assert a == b
 
 
-def test_what_was_merged_passes_the_check(recorded):
+def test_a_merged_trace_passes_the_check(recorded):
     for one, other in itertools.pairwise(recorded):
         check = check_trace(merge(one, other))
 
@@ -153,7 +153,7 @@ def test_what_was_merged_passes_the_check(recorded):
         assert check.losses.is_complete
 
 
-def test_what_was_merged_can_be_merged_again(recorded):
+def test_a_merged_trace_can_be_merged_again(recorded):
     a, b, c = recorded[:3]
     at_once, one_by_one = merge(a, b, c), merge(merge(a, b), c)
 
@@ -255,7 +255,7 @@ def test_other_clocks_are_put_where_the_time_of_day_says_and_that_is_told(host, 
     assert "off by 3 ms within the recordings" in problem
 
 
-def test_what_is_missing_from_one_is_missing_from_the_whole():
+def test_losses_of_one_trace_are_losses_of_the_whole():
     cut = of(parse_trace(told()[:-7]), pid=2)
     lossy = of(parse_trace(told()), pid=3)
     lossy.losses = msgspec.structs.replace(lossy.losses, dropped=5)
@@ -278,7 +278,7 @@ def test_a_single_lossy_trace_stays_as_lossy_as_it_is():
     assert merge(trace).losses == trace.losses
 
 
-def test_what_one_recording_left_out_on_purpose_is_not_whole_in_the_whole():
+def test_the_merged_scope_combines_the_limits_of_all_recordings():
     without = Scope(left_out=("queue_waited",), stacks="none")
     whole = merge(
         of(parse_trace(told()), clocks=(at(1),), pid=1),

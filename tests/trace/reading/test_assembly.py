@@ -68,7 +68,9 @@ class TestGathering:
         assert not rows.has_any
         assert all(len(column) == 0 for column in rows.columns().values())
 
-    def test_what_they_take_is_taken_from_what_the_file_may_cost(self, monkeypatch):
+    def test_the_memory_of_gathered_rows_counts_against_the_budget_of_the_file(
+        self, monkeypatch
+    ):
         monkeypatch.setattr(assembly, "_MAX_WAITING", 9 + 2 * assembly._ARRAY)
         kept = []
 

@@ -47,7 +47,7 @@ def cut(data, size):
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 10_000])
-def test_what_comes_piece_by_piece_is_what_is_there_in_the_end(
+def test_a_file_followed_piece_by_piece_has_the_events_of_the_whole_file(
     size, contents, tmp_path
 ):
     growing = Growing(tmp_path / "growing.gvt", cut(contents, size))
@@ -83,7 +83,7 @@ def test_events_come_as_soon_as_their_frame_is_whole(contents, tmp_path):
     assert len({waits for waits, _ in seen}) == len(seen)
 
 
-def test_what_is_damaged_meanwhile_is_told_and_the_rest_read(contents, tmp_path):
+def test_damage_in_a_growing_file_is_reported_and_the_rest_is_read(contents, tmp_path):
     at = len(contents) // 2
     damaged = contents[:at] + b"?!" + contents[at + 2 :]
     growing = Growing(tmp_path / "damaged.gvt", cut(damaged, 9))
@@ -113,7 +113,7 @@ def test_a_file_that_goes_away_is_one_line(harm, words, contents, tmp_path):
         list(follow(path, lambda: harm(path)))
 
 
-def test_what_is_no_trace_is_refused(tmp_path):
+def test_a_file_that_is_no_trace_is_refused(tmp_path):
     path = tmp_path / "poem.txt"
     path.write_text("Two roads diverged")
 

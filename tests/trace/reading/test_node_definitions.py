@@ -74,7 +74,7 @@ def test_a_node_that_is_not_there_is_none(node):
         nodes[node]
 
 
-def test_what_is_no_number_is_no_node():
+def test_a_key_that_is_no_number_finds_no_node():
     assert "1" not in gathered(row(1))
     assert 1 in gathered(row(1))
 

@@ -274,7 +274,7 @@ def test_more_than_the_recorder_counted_is_said_as_such():
     assert problems == ("3 recorded events where the recorder counted 2",)
 
 
-def test_what_the_recorder_dropped_is_told():
+def test_events_that_the_recorder_dropped_are_reported():
     lost = encode_frame(FrameType.LOST, encode_json(Lost(0, 12)))
     closed = encode_frame(FrameType.CLOSED, encode_json(Closed(0, 0, 12)))
 
@@ -511,7 +511,7 @@ def tar_file():
         "version in words",
     ],
 )
-def test_what_is_no_trace_is_refused_in_one_line(tmp_path, content, message):
+def test_a_file_that_is_no_trace_is_refused_in_one_line(tmp_path, content, message):
     path = tmp_path / "x.gvt"
     path.write_bytes(content)
 

@@ -178,7 +178,7 @@ class Hurried(list):
         return taken
 
 
-def test_what_is_added_while_rows_are_taken_is_taken_the_next_time(buffers):
+def test_rows_added_while_rows_are_taken_are_taken_the_next_time(buffers):
     buffer = buffers.local.buffer
     buffer._kept[NodeStarted] = rows = Hurried((20, 0, 2))
     rows.extend((10, 0, 1))

@@ -159,7 +159,9 @@ def test_a_queue_is_defined_once(desk):
 
 
 @pytest.mark.parametrize("num_edges", [0, 2])
-def test_what_is_known_is_bounded(desk, make_node, make_edge, num_edges, monkeypatch):
+def test_the_number_of_known_nodes_is_bounded(
+    desk, make_node, make_edge, num_edges, monkeypatch
+):
     monkeypatch.setattr("gradviz.trace.recording.pending_graph._MAX_KNOWN", 2)
     edges = [make_edge(None)] * num_edges
     for _ in range(2):
@@ -182,7 +184,7 @@ def test_lines_of_nodes_that_are_defined_already_are_not_kept(desk, make_node):
     assert not desk.graph._chunks
 
 
-def test_what_waits_is_bounded(desk, make_node, monkeypatch):
+def test_the_number_of_waiting_nodes_is_bounded(desk, make_node, monkeypatch):
     monkeypatch.setattr("gradviz.trace.recording.pending_graph._MAX_PENDING", 2)
     for number in range(4):
         desk.graph.define_nodes([make_node(number)])
@@ -218,7 +220,9 @@ def test_a_graph_may_have_more_texts_than_wait_for_a_writer(
     assert [desk.texts[row.name] for row in rows] == [f"Mul{id_}" for id_ in range(9)]
 
 
-def test_what_is_defined_while_definitions_are_taken_is_taken_later(desk, make_node):
+def test_nodes_and_queues_defined_while_others_are_taken_are_taken_later(
+    desk, make_node
+):
     graph = desk.graph
     graph._chunks = Watched(after_copy=lambda: graph.define_nodes([make_node(2)]))
     graph._queues = Watched(after_copy=lambda: graph.define_queue(8, "later", 0))

@@ -61,7 +61,7 @@ def test_a_node_of_a_thread_that_ran_all_the_time_has_all_of_it(clocks, time):
     assert time.end(clocks.now) == SHORT_NS
 
 
-def test_what_a_thread_waited_between_nodes_belongs_to_none(clocks, time):
+def test_waits_between_nodes_belong_to_no_node(clocks, time):
     time.start(clocks.now)
     clocks.runs(100_000)
     time.end(clocks.now)
@@ -152,7 +152,7 @@ def test_the_end_of_a_node_that_never_started_has_no_time(clocks, time):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_told_of_a_node_is_wrong_by_no_more_than_a_short_one(seed):
+def test_the_time_of_a_node_is_wrong_by_no_more_than_that_of_a_short_node(seed):
     draw, clocks = random.Random(seed), Clocks()
     time = ThreadTime(clocks.thread_clock)
     for _ in range(200):

@@ -21,7 +21,7 @@ from tests.trace.reports import CALLS, KEPT_OTHERWISE, parameters_of
 
 @pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize("method", CALLS)
-def test_what_is_reported_is_what_is_read(bench, method, by_name):
+def test_a_reported_event_is_read_unchanged(bench, method, by_name):
     fields = CALLS[method]
     named = {
         one.name: fields[one.name]
@@ -234,7 +234,7 @@ def test_nothing_is_lost_between_threads_and_a_busy_writer():
         assert nodes == [node for node in range(num_events) for _ in "ab"]
 
 
-def test_what_was_flushed_can_be_read_before_the_end(bench):
+def test_flushed_events_can_be_read_before_the_end(bench):
     bench.engine.backward()
     bench.recorder.flush()
 
@@ -258,7 +258,7 @@ def test_closing_twice_is_closing_once(bench):
     assert bench.sink.contents() == once
 
 
-def test_what_comes_after_the_end_goes_to_nobody(bench, make_node):
+def test_reports_after_the_end_are_ignored(bench, make_node):
     bench.recorder.node_started(0, 1)
     data = bench.data()
     bench.engine.backward()
@@ -349,7 +349,7 @@ def test_a_long_list_calls_the_writer_before_its_time(monkeypatch):
     recorder.close()
 
 
-def test_what_is_no_number_costs_its_events_and_nothing_else(bench):
+def test_an_invalid_number_costs_its_event_and_no_other(bench):
     bench.recorder.node_started(0, "one")
     bench.recorder.node_started(0, 2**64)
     bench.recorder.node_completed(0, 2)

@@ -166,7 +166,7 @@ def test_nothing_is_told_to_a_recorder_that_is_closed(bench):
     assert bench.trace().num_events == 0
 
 
-def test_where_a_node_was_made_may_be_told_after_it_is_defined(bench, make_node):
+def test_the_place_of_a_node_may_be_reported_after_its_definition(bench, make_node):
     node, placed = make_node(1), make_node(1, module_path="Net.first")
     bench.recorder.nodes_defined([node], {1: "elsewhere.py:8"})
     bench.recorder.nodes_placed([placed], {1: "model.py:7"})

@@ -99,7 +99,9 @@ def test_frames_are_of_bounded_size(bench, frames_of):
     assert max(len(frame.payload) for frame in frames_of(bench.data())) < 600_000
 
 
-def test_what_is_reported_while_definitions_are_taken_is_explained(bench):
+def test_a_mark_reported_while_definitions_are_taken_is_written_with_its_text_later(
+    bench,
+):
     """A thread defines a text and refers to it between two steps of the writer."""
     strings = bench.recorder._strings
     take = strings.take

@@ -183,7 +183,7 @@ def test_a_library_that_no_program_called_stands_alone(here, text):
     assert [text(index) for index in found] == [f"{INSTALLED}/layer.py:2"]
 
 
-def test_what_a_program_calls_back_from_a_library_is_one_line(here, text):
+def test_a_function_that_a_library_calls_back_has_one_line(here, text):
     call = in_module("main", here)
     through = in_module("layer", call, INSTALLED)
 

@@ -47,7 +47,7 @@ def known(call):
     return run
 
 
-def test_what_a_thread_leaves_twice_is_told_once(heard):
+def test_a_place_that_a_thread_leaves_twice_is_reported_once(heard):
     place = MeetingPlace()
     in_thread(known(lambda: (place.leave(), place.leave())))
     assert heard == [("left", place.key)]
@@ -59,7 +59,7 @@ def test_it_is_told_again_once_the_thread_has_learned_something(heard):
     assert heard == [("left", place.key)] * 2
 
 
-def test_what_another_thread_left_is_taken_once(heard):
+def test_a_place_that_another_thread_left_is_taken_once(heard):
     place = MeetingPlace()
     in_thread(known(place.leave))
     in_thread(known(lambda: (place.take(), place.take())))

@@ -36,7 +36,7 @@ def test_the_steps_farthest_from_the_final_median_are_chosen(seed, keep):
     assert len(steps.chosen()) <= 2 * keep + 1
 
 
-def test_what_is_held_does_not_grow_with_the_number_of_steps():
+def test_held_steps_do_not_grow_with_the_length_of_the_run():
     steps, most = OddSteps(5), 0
     for number in range(5_000):
         steps.add(random.Random(number).randrange(1_000), lambda: None)
@@ -71,7 +71,7 @@ def test_the_sample_comes_from_all_of_the_run():
     assert 500 < statistics.mean(steps.chosen()) < 2_500
 
 
-def test_what_matters_least_is_dropped_first():
+def test_the_most_ordinary_steps_are_dropped_first():
     steps = kept([10, 10, 11, 90, 10, 10, 10, 10], 1)
     while steps.drop_one():
         pass

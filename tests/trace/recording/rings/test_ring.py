@@ -70,7 +70,7 @@ def undefined(trace):
     }
 
 
-def test_what_fits_is_a_whole_trace(make_ring):
+def test_a_ring_with_room_for_all_events_holds_a_whole_trace(make_ring):
     ring = make_ring("1 MB")
     passes(ring, range(5))
     trace = ring.trace()
@@ -82,7 +82,7 @@ def test_what_fits_is_a_whole_trace(make_ring):
 
 
 @pytest.mark.parametrize("flush_every", [1, 7, 1000])
-def test_what_is_too_much_goes_from_the_beginning(make_ring, flush_every):
+def test_a_full_ring_drops_the_oldest_passes(make_ring, flush_every):
     ring = make_ring("20 kB")
     passes(ring, range(150), flush_every=flush_every)
     data = ring.data()
@@ -121,7 +121,7 @@ def test_models_stay_however_long_ago_they_were_defined(make_ring, monkeypatch):
     assert (parameter.names, parameter.dtype) == (("Net.weight",), "float32")
 
 
-def test_what_is_held_does_not_grow(make_ring):
+def test_a_ring_does_not_grow_with_the_number_of_passes(make_ring):
     ring = make_ring("20 kB")
     sizes = []
     for begin in range(0, 400, 100):

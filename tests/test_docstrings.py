@@ -41,6 +41,12 @@ COMMENT = re.compile(
 )
 
 
+#: A test whose name begins with a clause in place of its subject.
+CLAUSE_NAME = re.compile(
+    r"\bdef test_(?:what|whatever|who|whom|whose|where|whether|which|how)_\w*"
+)
+
+
 def in_clauses(source: str) -> list[str]:
     """Return the first line of each docstring that begins with a clause.
 
@@ -89,6 +95,15 @@ def test_no_comment_begins_with_a_clause():
     }
 
     assert {file: lines for file, lines in found.items() if lines} == {}
+
+
+def test_no_test_is_named_by_a_clause():
+    found = {
+        str(file.relative_to(ROOT)): CLAUSE_NAME.findall(file.read_text("utf-8"))
+        for file in (ROOT / "tests").rglob("test_*.py")
+    }
+
+    assert {file: names for file, names in found.items() if names} == {}
 
 
 def test_it_notices_an_entry():

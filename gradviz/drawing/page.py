@@ -24,9 +24,11 @@ HEIGHTS: Final = (200, 4_000)
 #: origin: neither the notebook nor its server can be reached from there.
 _SANDBOX: Final = "allow-scripts allow-downloads"
 
+#: Jupyter drops the frame of a notebook that it does not trust, and shows the text.
 _FRAME: Final = (
     '<iframe sandbox="{sandbox}" title="{title}" srcdoc="{page}" style="width: 100%; '
-    'height: {height}px; border: 1px solid #d8dee4"></iframe>'
+    'height: {height}px; border: 1px solid #d8dee4; box-sizing: border-box">'
+    "Page of {title}: Jupyter shows it if the notebook is trusted</iframe>"
 )
 
 

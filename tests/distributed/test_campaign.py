@@ -27,6 +27,6 @@ def test_workers_that_are_killed_or_unplugged_are_named_and_leave_nothing():
 
 
 @pytest.mark.stress
-def test_whatever_happens_to_a_process_is_named_and_nothing_of_it_is_left():
+def test_an_error_names_each_fault_of_a_process_and_no_process_or_file_is_left():
     told = run_campaign(0, 30, 1, 6, seconds=280)
     assert told.count(" ok\n") == 30

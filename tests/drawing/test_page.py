@@ -19,7 +19,7 @@ def recording():
 
 def framed(shown):
     """The attributes of the frame, and the page in it."""
-    (attributes,) = re.findall(r"^<iframe ([^>]*)></iframe>$", shown)
+    (attributes,) = re.findall(r"^<iframe ([^>]*)>[^<>]*</iframe>$", shown)
     found = dict(re.findall(r'([\w-]+)="([^"]*)"', attributes))
     return found, html.unescape(found.pop("srcdoc"))
 
@@ -35,6 +35,14 @@ def test_a_recording_has_a_page_that_a_notebook_shows_in_a_frame(recording, tmp_
     assert "default-src 'none'" in inside
     saved = page.save(tmp_path / "page.html")
     assert saved.read_text() == inside
+
+
+def test_the_text_in_a_frame_that_jupyter_drops_names_the_page_and_the_reason():
+    shown = pages.Page(b"<p>", "a<b>.gvt")._repr_html_()
+
+    assert re.sub("<[^>]*>", "", shown) == (
+        "Page of a&lt;b&gt;.gvt: Jupyter shows it if the notebook is trusted"
+    )
 
 
 def test_a_page_too_large_for_a_notebook_is_shown_if_that_is_asked_for(

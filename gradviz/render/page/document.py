@@ -71,7 +71,7 @@ from gradviz.render.words.explanation_text import EXPLANATION, REASONS
 from gradviz.render.words.moment_text import COUNTDOWN, NODE_AT, THREAD_AT
 from gradviz.render.words.purposes import CALLED, STACKED, unknown_purposes
 from gradviz.render.words.templates import Template
-from gradviz.render.words.text import clean
+from gradviz.render.words.text import clean, is_notebook
 from gradviz.trace.events import label
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
@@ -127,7 +127,7 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
         schema: Kind of document.
         version: Of the tables; a program knows one.
         file: The name of the trace's file, empty if it has none.
-        argv: The program that was recorded.
+        argv: The program that was recorded; empty if that is the kernel of a notebook.
         host: Machine on which it was recorded.
         wall_ns: Time of its start, since 1970.
         gradviz: The version that recorded it.
@@ -269,7 +269,7 @@ def build_page(
     end_ns = max(extract.end_ns - extract.origin_ns, *kernels.end_ns.tolist(), 0)
     header = PageHeader(
         file="" if trace.path is None else _clean(trace.path.name),
-        argv=tuple(map(_clean, trace.header.argv)),
+        argv=_arguments(trace),
         host=_clean(trace.header.host),
         wall_ns=extract.wall_ns(),
         gradviz=_clean(trace.header.gradviz),
@@ -336,6 +336,11 @@ def pack_page(page: PageDocument) -> bytes:
         for field, column in zip(table._fields, table, strict=True)
     }
     return pack({**msgspec.to_builtins(header), "texts": texts}, columns)
+
+
+def _arguments(trace: Trace) -> tuple[str, ...]:
+    argv = tuple(map(_clean, trace.header.argv))
+    return () if argv and is_notebook(argv[0]) else argv
 
 
 def _parts(trace: Trace, tasks: Sequence[int], origin_ns: int) -> tuple[PagePart, ...]:

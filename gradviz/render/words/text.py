@@ -212,8 +212,13 @@ def operation(name: str) -> str:
 def of_program(program: str) -> str:
     """Return the program for titles: `` of train.py``; empty for ``-c``."""
     name = shorten_front(clean(place(program)), MAX_TITLE)
-    has_name = name and not name.startswith("-") and name != _NOTEBOOK
+    has_name = name and not name.startswith("-") and not is_notebook(program)
     return f" of {name}" if has_name else ""
+
+
+def is_notebook(program: str) -> bool:
+    """Return whether a program runs the cells of notebooks."""
+    return place(program) == _NOTEBOOK
 
 
 def place(location: str, length: int | None = None) -> str:

@@ -13,7 +13,7 @@ def test_every_event_of_streams_memory_and_threads_feeds_but_those_for_people():
     assert unused == {"leaf_stream_synced", "kernel_ran", "stream_named"}
 
 
-def test_whatever_an_event_does_not_say_its_method_can_do_without():
+def test_each_method_can_do_without_the_fields_that_its_event_lacks():
     for tell, fields in HANDLERS.values():
         (_, *parameters) = inspect.signature(tell).parameters.values()
         needed = [one.name for one in parameters if one.default is one.empty]

@@ -66,6 +66,7 @@ def test_a_picture_appears_below_the_cell(run, tmp_path) -> None:
 
     (picture,) = shown.outputs
     assert picture.data["image/svg+xml"].startswith("<svg")
+    assert "if the notebook is trusted" in picture.data["text/plain"]
     assert not [*tmp_path.glob("*.svg")]
 
 

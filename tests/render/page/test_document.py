@@ -1,5 +1,6 @@
 """The tables of a page, against the events of the passes replayed one by one."""
 
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -124,6 +125,25 @@ def test_queues_and_countdowns_at_every_moment_are_those_of_a_replay(trace) -> N
             q: sorted(one) for q, one in queues.items() if one
         }
         assert countdowns_at(page, at) == waiting
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["train.py", "--epochs"], ("train.py", "--epochs")),
+        (["/env/ipykernel_launcher.py", "-f", "kernel.json"], ()),
+        ([], ()),
+    ],
+)
+def test_a_page_names_the_recorded_program_but_no_kernel_of_notebooks(
+    argv, shown, monkeypatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", argv)
+    with gv.record() as recording:
+        gv.ones(1, requires_grad=True).sum().backward()
+
+    trace = recording.trace
+    assert build_page(trace, [*trace.tasks]).header.argv == shown
 
 
 def test_runs_begin_and_end_where_their_events_are(trace) -> None:

@@ -13,8 +13,15 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 PAGE = (DOCS / "cli.md").read_text()
 
-#: That page, and those of the commands.
-PAGES = "\n".join(page.read_text() for page in sorted(DOCS.glob("cli*.md")))
+#: An option, as text names it.
+NAMED = re.compile(r"`(--?[a-z][\w-]*)")
+
+#: A row of a table of options: its first cell.
+ROW = re.compile(r"^\| (`-.*?[^\\]) \|", re.MULTILINE)
+
+#: The former name of an option, on docs/cli.md alone, and a second one that is not in
+#: the help.
+FORMER, SECOND = {"--task"}, {"--to"}
 
 
 def commands(group: click.Group, *names: str) -> Iterator[tuple[str, click.Command]]:
@@ -29,13 +36,52 @@ def commands(group: click.Group, *names: str) -> Iterator[tuple[str, click.Comma
 COMMANDS = dict(commands(gradviz))
 
 
+def sections() -> dict[str, str]:
+    """By command, the section about it; that of a group is without its commands."""
+    found = {}
+    for page in sorted(DOCS.glob("cli-*.md")):
+        # A third level that is no command, such as "Advice", belongs to the one above.
+        parts = re.split(
+            r"^##(?: |# (?=gradviz ))", page.read_text(), flags=re.MULTILINE
+        )
+        for part in parts[1:]:
+            heading, text = part.split("\n", 1)
+            found[heading.removeprefix("gradviz ")] = text
+    return found
+
+
+SECTIONS = sections()
+
+
+def names_of(*names: str) -> set[str]:
+    """The options of commands, by all that they are called but their former names."""
+    return {
+        option
+        for name in names
+        for one in COMMANDS[name].params
+        if isinstance(one, click.Option) and not one.hidden
+        for option in (*one.opts, *one.secondary_opts)
+    } - FORMER
+
+
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_option_is_on_a_page(name: str) -> None:
-    assert name in PAGES
-    for parameter in COMMANDS[name].params:
-        if isinstance(parameter, click.Option) and not parameter.hidden:
-            assert any(f"`{option}" in PAGES for option in parameter.opts)
-            assert parameter.opts[-1] in PAGES
+def test_the_section_of_a_command_has_its_options(name: str) -> None:
+    group = name.rpartition(" ")[0]  # it has what its commands have in common
+    named = NAMED.findall(SECTIONS[name] + SECTIONS.get(group, ""))
+
+    assert names_of(name) - {*named} == set()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_tables_of_a_section_have_no_option_of_another_command(name: str) -> None:
+    cells = ROW.findall(SECTIONS[name])
+    members = [one for one in COMMANDS if f"{one} ".startswith(f"{name} ")]
+
+    assert {*NAMED.findall(" ".join(cells))} - names_of(*members) <= SECOND
+
+
+def test_the_former_name_of_an_option_is_on_the_page() -> None:
+    assert {*NAMED.findall(PAGE)} >= FORMER
 
 
 @pytest.mark.parametrize("name", COMMANDS)

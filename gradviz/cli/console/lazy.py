@@ -10,7 +10,12 @@ from typing import ClassVar, Final, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from gradviz.cli.console.settings import Settings, defaults_of, read_settings
+from gradviz.cli.console.settings import (
+    Settings,
+    defaults_of,
+    name_variables,
+    read_settings,
+)
 
 #: Key of a context's settings of its command.
 _SETTINGS: Final = "gradviz.settings"
@@ -80,12 +85,13 @@ class LazyGroup(click.Group):
     def _settle(
         self, ctx: click.Context, name: str, command: click.Command, args: list[str]
     ) -> None:
-        """Let options of a command be what files of settings say, unless told so."""
+        """Let options of a command be what variables, and files of settings, say."""
         if ctx.parent is None:
             ctx.meta[_SETTINGS] = read_settings(Path.cwd(), self.entries)
         tables: tuple[Settings, ...] = ctx.meta[_SETTINGS]
         ctx.meta[_SETTINGS] = parts = tuple(table.part(name) for table in tables)
         of_command = click.Context(command, parent=ctx, info_name=name)
+        name_variables(command, of_command)
         more = command.entries if isinstance(command, LazyGroup) else ()
         ctx.default_map = {name: defaults_of(command, parts, of_command, more, args)}
 

@@ -144,6 +144,24 @@ def _parsed(path: Path, content: bytes) -> tuple[dict[str, object], str]:
         raise SettingsError(f"{path}: it is not TOML: {error}") from None
 
 
+def name_variables(command: click.Command, context: click.Context) -> None:
+    """Call the environment variables of a command's options after their long names.
+
+    Click calls them after the parameters of functions, which works, too.
+
+    Args:
+        command: Command that has the options.
+        context: Of the command.
+    """
+    for option in command.get_params(context):
+        if isinstance(option, click.Option) and not option.is_eager:
+            words = [one[2:] for one in option.opts if one.startswith("--")]
+            option.envvar = [
+                f"{context.auto_envvar_prefix}_{word.replace('-', '_').upper()}"
+                for word in words
+            ]
+
+
 def defaults_of(
     command: click.Command,
     tables: Sequence[Settings],

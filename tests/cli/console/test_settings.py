@@ -1,8 +1,10 @@
 import json
 
+import click
 import pytest
 
 from gradviz.cli.console.settings import read_settings
+from gradviz.cli.main import gradviz
 
 
 @pytest.fixture
@@ -225,3 +227,48 @@ def test_a_run_takes_its_numbers_from_the_file(settings, call) -> None:
 
     assert result.exit_code == 2
     assert "tool.gradviz.run.watchdog: -1.0 is not in the range" in result.stderr
+
+
+def named_options(group=gradviz, *names):
+    """Yield the words of each command, and a long name of each of its options."""
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            yield from named_options(command, *names, name)
+        for option in command.params:
+            if isinstance(option, click.Option):
+                yield from (
+                    ((*names, name), option, one)
+                    for one in option.opts
+                    if one.startswith("--")
+                )
+
+
+def test_each_option_has_a_variable_of_each_of_its_long_names(monkeypatch):
+    for words, option, name in named_options():
+        context = click.Context(gradviz, auto_envvar_prefix="GRADVIZ")
+        for word in words:
+            command = context.command.resolve_command(context, [word])[1]
+            context = click.Context(command, parent=context, info_name=word)
+        variable = "_".join(["gradviz", *words, name[2:].replace("-", "_")]).upper()
+        monkeypatch.setenv(variable, "set")
+
+        assert option.resolve_envvar_value(context) == "set", variable
+        monkeypatch.delenv(variable)
+
+
+def test_variables_named_after_parameters_of_functions_work_as_before(
+    trace_path, call, monkeypatch
+):
+    answers = []
+    for names in (("JSON", "PASS"), ("AS_JSON", "TASK")):
+        with monkeypatch.context() as environment:
+            for name, value in zip(names, ("1", "all"), strict=True):
+                environment.setenv(f"GRADVIZ_SHOW_ORDER_{name}", value)
+            answers.append(tasks(call("show", "order")))
+
+    assert (
+        answers[0]
+        == answers[1]
+        == tasks(call("show", "order", "--json", "--pass", "all"))
+    )

@@ -126,7 +126,7 @@ def test_of_errors_raised_at_once_one_is_raised_and_all_are_reported(
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize("place", PLACES)
-def test_whatever_a_node_raises_is_raised_by_the_call(
+def test_an_exception_of_any_type_in_a_node_is_raised_by_the_call(
     engine: Engine, place: str, error: BaseException
 ):
     """F03: the same object, and the thread that ran the node lives on."""

@@ -144,7 +144,7 @@ def in_hook():
         *(in_generator, in_traceback, in_hook),
     ],
 )
-def test_whatever_holds_a_graph_is_named(make):
+def test_each_kind_of_holder_of_a_graph_is_named(make):
     holder, path = make()
 
     assert path in holders()

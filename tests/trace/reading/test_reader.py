@@ -198,7 +198,7 @@ def changed(mine: list[bytes], others: list[bytes]):
     yield "the header of the other", [others[0], *mine[1:]]
 
 
-def test_whatever_is_done_to_the_frames_of_a_recording_is_told(make_bench):
+def test_a_reader_reports_each_change_to_the_frames_of_a_recording(make_bench):
     mine, others = recorded(make_bench()), recorded(make_bench())
     whole = parse_trace(b"".join(mine))
     assert whole.losses.is_complete

@@ -2,30 +2,50 @@
 // page show that instead, as long as the reader wants to follow the recording.
 const live = () => document.getElementById("live");
 
-// Whoever replays a pass, or is about to choose or to write something, keeps what is shown.
+let isHeld = false;
+for (const name of ["pointerdown", "pointermove", "pointerup", "pointercancel"])
+  addEventListener(name, ({ buttons }) => (isHeld = buttons !== 0), true);
+
+// Whoever replays a pass, drags something, or is about to choose or to write something,
+// keeps what is shown.
 function isBusy() {
   const { activeElement } = document;
   return (
+    isHeld ||
     /[#&]moment=/.test(location.hash) ||
     document.querySelector("dialog[open]") !== null ||
     activeElement?.closest("#page :is(input, select)") != null
   );
 }
 
-// All of a page but its program: the bar above it, and the data.
+const follows = () => (document.getElementById("follow")?.checked ?? true) && !isBusy();
+
+// Fetches what is new of a page, the bar above it and the data if these are others, and
+// puts that in place.
 async function swap() {
-  const shown = document.getElementById("data");
-  if (!shown) return location.reload(); // it waits for the first pass
-  const answer = await fetch(location.pathname + location.search);
+  const { more, shown } = live().dataset;
+  if (!more) return location.reload(); // it waits for the first pass
+  const asked = new URLSearchParams(location.search);
+  asked.set("shown", shown);
+  const answer = await fetch(`${more}?${asked}`);
   if (!answer.ok) throw new Error((await answer.text()).trim());
-  const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const [bar, data] = ["bar", "data"].map((id) => next.getElementById(id));
-  if (!bar || !data) return location.reload();
-  document.getElementById("bar").replaceWith(document.adoptNode(bar));
-  if (data.textContent === shown.textContent) return;
-  shown.textContent = data.textContent;
-  const event = new CustomEvent("gradviz-data", { detail: data.textContent });
-  document.dispatchEvent(event);
+  const { bar, data } = await answer.json();
+  if (!bar) return location.reload();
+  if (!follows()) return tellOfMore(); // the reader has begun something meanwhile
+  const next = new DOMParser().parseFromString(bar, "text/html").getElementById("bar");
+  const before = document.getElementById("bar");
+  const focused = before.contains(document.activeElement) && document.activeElement;
+  before.replaceWith(document.adoptNode(next));
+  if (focused)
+    [...next.querySelectorAll("a, input")]
+      .find((one) => one.id === focused.id && one.textContent === focused.textContent)
+      ?.focus();
+  if (data === null) return;
+  document.dispatchEvent(new CustomEvent("gradviz-data", { detail: data }));
+}
+
+function tellOfMore() {
+  live().firstChild.data = "more has been recorded ";
 }
 
 async function look() {
@@ -36,9 +56,8 @@ async function look() {
     const state = answer.ok ? await answer.json() : undefined;
     if (!state) bar.firstChild.data = "the trace is not there any more";
     else if (state.edition !== bar.dataset.edition) {
-      const follows = document.getElementById("follow")?.checked ?? true;
-      if (follows && !isBusy()) await swap();
-      else bar.firstChild.data = "more has been recorded ";
+      if (follows()) await swap();
+      else tellOfMore();
     }
   } catch (error) {
     const hasEnded = error instanceof TypeError;

@@ -1,12 +1,14 @@
 """The site that a server of traces shows: lists of traces and of passes, pages."""
 
+import base64
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from http import HTTPStatus
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from gradviz.analysis.memory.allocations import Holdings, holdings
@@ -50,6 +52,20 @@ _BAR_STYLE: Final = """\
 _FOLLOW: Final = '<label><input id="follow" type="checkbox" checked> follow</label>'
 
 
+class ShownPasses(NamedTuple):
+    """Contents of a page of passes.
+
+    Attributes:
+        bar: The bar above it.
+        data: Its data, packed.
+        digest: Name of the data: other data has another.
+    """
+
+    bar: PageBar
+    data: bytes
+    digest: str
+
+
 class Site:
     """The answers, one at a time.
 
@@ -58,6 +74,8 @@ class Site:
       those that ran between ``?from_ns=`` and ``?until_ns=`` of the recording
     - ``/passes/NAME``: a list of the passes, from ``?first=`` on
     - ``/state/NAME``: JSON, by which a page knows whether there is more
+    - ``/more/NAME``: JSON, what of that page is new: its bar, null while there is
+      nothing to show, and its data, null if it is that whose digest is ``?shown=``
 
     Args:
         shelf: The traces.
@@ -67,7 +85,7 @@ class Site:
     def __init__(self, shelf: Shelf, before: Edition | None = None) -> None:
         self._shelf = shelf
         self._before = before
-        self._last: tuple[object, ViewResponse] | None = None
+        self._last: tuple[object, ShownPasses] | None = None
         self._held: tuple[object, Holdings] | None = None
 
     def answer(self, request: ViewRequest) -> ViewResponse:
@@ -84,26 +102,49 @@ class Site:
         try:
             if kind == "trace":
                 return self._page(path, request.query)
+            if kind == "more":
+                return _json(self._more(path, request.query))
             if kind == "passes":
                 return self._list_of_passes(path, request.query)
             if kind == "state":
-                state = json.dumps({"edition": str(edition_of(path))})
-                return ViewResponse(HTTPStatus.OK, state.encode(), "application/json")
+                return _json({"edition": str(edition_of(path))})
         except UserError as error:
             return refusal(HTTPStatus.NOT_FOUND, clean(str(error)))
         return _NOWHERE
 
     def _page(self, path: Path, query: Mapping[str, str]) -> ViewResponse:
-        """The page of some passes; the last one is kept, for who looks again."""
+        shown = self._found(path, query)
+        if not isinstance(shown, ShownPasses):
+            return _waiting(path, shown)
+        title = f"{_shown(path)} · gradviz"
+        markup = write_page(shown.data, title, bar=shown.bar)
+        policy = f"{page_policy(shown.bar)}; frame-ancestors 'none'"
+        return ViewResponse(HTTPStatus.OK, markup, _HTML, policy, is_page=True)
+
+    def _more(self, path: Path, query: Mapping[str, str]) -> dict[str, str | None]:
+        shown = self._found(path, query)
+        if not isinstance(shown, ShownPasses):
+            return {"bar": None, "data": None}
+        is_known = query.get("shown") == shown.digest
+        data = None if is_known else base64.b64encode(shown.data).decode()
+        return {"bar": shown.bar.markup, "data": data}
+
+    def _found(
+        self, path: Path, query: Mapping[str, str]
+    ) -> ShownPasses | Edition | None:
+        """Return the contents of a page; the last ones are kept, for who looks again.
+
+        While there is nothing to show, that is the edition without it, if there is one.
+        """
         # One look at the file: between two, a recording may replace it by an empty one.
         found = edition_of(path) if path.exists() else None
         if found is None or not found.size_bytes:
-            return _waiting(path, None)
+            return None
         if found == self._before:
-            return _waiting(path, self._before)
+            return self._before
         trace, edition = self._shelf.read(path)
         if not trace.tasks and not trace.losses.closed:
-            return _waiting(path, edition)
+            return edition
         tasks = choose_passes(trace, query)
         key = path, edition, tasks
         if self._last is None or self._last[0] != key:
@@ -111,13 +152,10 @@ class Site:
             if self._held is None or self._held[0] != (path, edition):
                 self._held = None
                 self._held = (path, edition), holdings(trace)
-            page = build_page(trace, tasks, self._held[1])
-            bar = _bar(path, trace, edition, tasks)
-            title = f"{_shown(path)} · gradviz"
-            markup = write_page(pack_page(page), title, bar=bar)
-            policy = f"{page_policy(bar)}; frame-ancestors 'none'"
-            answer = ViewResponse(HTTPStatus.OK, markup, _HTML, policy, is_page=True)
-            self._last = key, answer
+            data = pack_page(build_page(trace, tasks, self._held[1]))
+            digest = hashlib.sha256(data).hexdigest()
+            bar = _bar(path, trace, edition, tasks, digest)
+            self._last = key, ShownPasses(bar, data, digest)
         return self._last[1]
 
     def _list_of_passes(self, path: Path, query: Mapping[str, str]) -> ViewResponse:
@@ -207,7 +245,9 @@ def _list_of_traces(traces: Mapping[str, Path]) -> ViewResponse:
 # --- what is around a page ------------------------------------------------------
 
 
-def _bar(path: Path, trace: Trace, edition: Edition, tasks: tuple[int, ...]) -> PageBar:
+def _bar(
+    path: Path, trace: Trace, edition: Edition, tasks: tuple[int, ...], digest: str
+) -> PageBar:
     """Return the bar above a page: its passes, and links to others."""
     known = passes(trace, limit=None)
     every = [one.task for one in known if one.parent < 0]
@@ -221,16 +261,18 @@ def _bar(path: Path, trace: Trace, edition: Edition, tasks: tuple[int, ...]) -> 
     parts.append(written(Link(all_of_them, _address("passes", path.name))))
     is_live = not trace.losses.closed
     if is_live:
-        parts += [_live(path, edition), _FOLLOW]
+        parts += [_live(path, edition, digest), _FOLLOW]
     markup = f'<nav id="bar" aria-label="Trace">{"".join(parts)}</nav>'
     return PageBar(markup, _BAR_STYLE, _live_program() if is_live else "")
 
 
-def _live(path: Path, edition: Edition | None) -> str:
-    """Return the note that a recording goes on, and the address for updates."""
+def _live(path: Path, edition: Edition | None, digest: str = "") -> str:
+    """Return the note that a recording goes on, and the addresses for updates."""
+    more = f' data-more="{_address("more", path.name)}" data-shown="{digest}"'
     return (
         f'<span id="live" role="status" data-state="{_address("state", path.name)}" '
-        f'data-edition="{edition or ""}">the recording goes on </span>'
+        f'data-edition="{edition or ""}"{more * bool(digest)}>the recording goes on '
+        "</span>"
     )
 
 
@@ -240,6 +282,10 @@ def _waiting(path: Path, edition: Edition | None) -> ViewResponse:
     end = f"<p>{_live(path, edition)}</p><script>{program}</script>"
     note = "No backward pass has been recorded yet. This page waits for the first."
     return _own(list_page(_shown(path), (), (), (), note, end), program)
+
+
+def _json(told: Mapping[str, str | None]) -> ViewResponse:
+    return ViewResponse(HTTPStatus.OK, json.dumps(told).encode(), "application/json")
 
 
 def _own(markup: bytes, program: str = "") -> ViewResponse:

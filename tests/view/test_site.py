@@ -4,7 +4,9 @@ import gzip
 import json
 import os
 import re
+import time
 from base64 import b64decode
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
@@ -16,7 +18,15 @@ from gradviz.view.http import ViewRequest
 from gradviz.view.shelf import Shelf, edition_of
 from gradviz.view.site import LISTED, Site, choose_passes
 from tests.hostile.texts import HOSTILE
-from tests.view.conftest import TOKEN, body, header, status, tell_passes, unclosed
+from tests.view.conftest import (
+    TOKEN,
+    Served,
+    body,
+    header,
+    status,
+    tell_passes,
+    unclosed,
+)
 
 
 @pytest.fixture
@@ -249,6 +259,46 @@ def test_a_page_of_a_recording_that_goes_on_asks_whether_there_is_more(show, tmp
     page = served.ask("/trace/live.gvt")
     assert tasks_of(page) == [2]
     assert b'id="live"' not in page
+
+
+def more_of(served: Served, target: str) -> Callable[[], dict[str, str | None]]:
+    """Asks, for the page of `target` as it is now, for what is new."""
+    page = served.ask(target)
+    more = re.search(rb'data-more="([^"]+)" data-shown="([^"]+)"', page)
+    address, shown = (one.decode() for one in more.groups())
+    query = target.partition("?")[2]
+    return lambda: json.loads(
+        body(served.ask(f"{address}?{query}{'&' * bool(query)}shown={shown}"))
+    )
+
+
+def test_a_page_of_a_recording_that_goes_on_is_given_only_what_is_new(
+    show, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(time, "time_ns", lambda: 0)  # one recording has one begin
+    path = tmp_path / "live.gvt"
+    path.write_bytes(unclosed(tell_passes(2)))
+    served = show(path)
+    last = more_of(served, "/trace/live.gvt")
+    chosen = more_of(served, "/trace/live.gvt?task=0")
+    assert last()["data"] is chosen()["data"] is None
+
+    path.write_bytes(unclosed(tell_passes(3)))
+    page = served.ask("/trace/live.gvt").decode()
+    new = last()
+    assert new["bar"] in page
+    assert f'type="application/gzip">{new["data"]}<' in page
+    assert "all 3 passes" in chosen()["bar"]
+    assert chosen()["data"] is None  # another pass changes nothing of it
+
+
+def test_a_page_that_has_nothing_to_show_any_more_is_told_so(show, tmp_path):
+    path = tmp_path / "live.gvt"
+    path.write_bytes(unclosed(tell_passes(2)))
+    more = more_of(show(path), "/trace/live.gvt")
+
+    path.write_bytes(b"")
+    assert more() == {"bar": None, "data": None}
 
 
 def test_a_pass_that_goes_on_is_not_shown_before_it_has_ended():

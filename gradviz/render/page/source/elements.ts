@@ -34,7 +34,8 @@ export function variable(name: string): string {
 /** A canvas as sharp as the screen, redrawn when its size or the theme changes.
  *
  * `draw` gets a context in CSS pixels. Call `again` whenever something has changed: it
- * draws once for a frame. */
+ * draws once for a frame. A new size is drawn in the frame that first has it, so that no
+ * frame shows an empty picture. */
 export function canvas(
   label: string,
   draw: (context: CanvasRenderingContext2D, width: number, height: number) => void,
@@ -65,7 +66,7 @@ export function canvas(
   }
   new ResizeObserver(() => {
     [width, height] = [element.clientWidth, element.clientHeight];
-    again();
+    now();
   }).observe(element);
   document.addEventListener("themechange", function hear() {
     if (element.isConnected) again();

@@ -5,6 +5,7 @@ import "./page.css";
 import type { Camera } from "./camera.ts";
 import { type Page, readPage } from "./data.ts";
 import { button, el } from "./elements.ts";
+import { focusAgain, focusIn } from "./focus.ts";
 import { mountGraph } from "./graph.ts";
 import { help } from "./help.ts";
 import { listenToKeys } from "./keyboard.ts";
@@ -47,13 +48,14 @@ function show(page: Page, before?: Shown): Shown {
   const { signal } = ended;
   followTheme(store, signal);
   const room = before && roomIn(root);
+  const focus = before && focusIn(root);
   before?.end();
   root.replaceChildren();
   const places = layOut(root, page, store);
   giveRoom(root, room ?? keptRoom(root));
   keepRoom(root, signal);
   mountSearch(places.search, page, store, signal);
-  mountTimeline(places.timeline, page, store);
+  mountTimeline(places.timeline, page, store, before === undefined);
   mountQueues(places.queues, page, store);
   mountMemory(places.memory, page, store);
   const camera = mountGraph(places.graph, page, store, before?.camera());
@@ -73,6 +75,7 @@ function show(page: Page, before?: Shown): Shown {
     }),
   );
   listenToKeys(page, store, player, dialog, signal);
+  if (focus) focusAgain(root, focus);
   // Browsers do not like a history that is written sixty times a second.
   let due: ReturnType<typeof setTimeout> | undefined;
   function tellAddress(): void {
@@ -119,7 +122,9 @@ async function start(): Promise<void> {
   });
 }
 
-/** Panels are measured in a first frame and drawn in a second: seen they are by the third. */
+/** Panels are measured and drawn in a first frame: seen they are by the second.
+ *
+ * What the store changes meanwhile is drawn in a third. */
 async function seen(): Promise<void> {
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
 }

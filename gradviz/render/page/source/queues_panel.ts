@@ -36,7 +36,7 @@ interface Chart {
 
 export function mountQueues(element: HTMLElement, page: Page, store: Store): void {
   const charts = chartsOf(page);
-  let [wide, high, scrolled] = [1000, 200, 0];
+  let [wide, high, scrolled] = [1000, 200, store.get().queuesTop];
   function view(): Viewport {
     return viewOf(page, store, wide - gutterOf(wide));
   }
@@ -75,7 +75,9 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
   }
   function scroll(by: number): void {
     scrolled = Math.min(Math.max(scrolled + by, 0), most());
-    if (by !== 0) picture.again();
+    if (by === 0) return;
+    store.set({ queuesTop: scrolled });
+    picture.again();
   }
   listen(box, {
     zoom: (factor, x) =>

@@ -12,7 +12,6 @@ import { duration, integer } from "./words.ts";
 
 /** Events a second. */
 const SPEEDS = [1, 2, 5, 10, 30, 100, 300, 1000, 10_000];
-const USUAL = 10;
 
 /** What keys and buttons do with the moment. */
 export interface Player {
@@ -27,7 +26,7 @@ export interface Player {
 export function mountReplay(element: HTMLElement, page: Page, store: Store): Player {
   const last = page.events.length - 1;
   const say = eventWordsOf(page);
-  let speed = SPEEDS.indexOf(USUAL);
+  let speed = SPEEDS.indexOf(store.get().speed);
   let playing = 0;
   const slider = el("input", {
     type: "range",
@@ -42,7 +41,7 @@ export function mountReplay(element: HTMLElement, page: Page, store: Store): Pla
   for (const [at, one] of SPEEDS.entries())
     speeds.append(el("option", { value: String(at) }, `${integer(one)}/s`));
   speeds.value = String(speed);
-  speeds.addEventListener("change", () => (speed = Number(speeds.value)));
+  speeds.addEventListener("change", () => hurry(Number(speeds.value)));
   const play = button("", toggle, { class: "play" });
   const told = el("output", { class: "told", "aria-live": "off" });
   element.append(
@@ -64,6 +63,11 @@ export function mountReplay(element: HTMLElement, page: Page, store: Store): Pla
     const next = Math.min(Math.max(moment, -1), last);
     store.set({ moment: next });
     if (next >= 0) reach(page, store, page.events.at_ns[next]);
+  }
+  function hurry(place: number): void {
+    speed = Math.min(Math.max(place, 0), SPEEDS.length - 1);
+    speeds.value = String(speed);
+    store.set({ speed: SPEEDS[speed] });
   }
   function step(events: number): void {
     stop();
@@ -126,8 +130,7 @@ export function mountReplay(element: HTMLElement, page: Page, store: Store): Pla
     },
     play: toggle,
     faster(steps) {
-      speed = Math.min(Math.max(speed + steps, 0), SPEEDS.length - 1);
-      speeds.value = String(speed);
+      hurry(speed + steps);
     },
   };
 }

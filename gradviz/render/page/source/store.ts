@@ -31,6 +31,11 @@ export interface State {
   theme: Theme;
   /** Which of the panels below the graph is seen where there is no room for all. */
   panel: string;
+  /** How far these are scrolled down, in pixels. */
+  timelineTop: number;
+  queuesTop: number;
+  /** How many events a second a replay plays. */
+  speed: number;
 }
 
 export interface Filters {
@@ -53,6 +58,9 @@ export const INITIAL: State = {
   critical: true,
   theme: "auto",
   panel: "timeline",
+  timelineTop: 0,
+  queuesTop: 0,
+  speed: 10,
 };
 
 export type Listener = (

@@ -41,8 +41,15 @@ interface Indexed extends Arranged {
   readonly waitsOfKernel: Chains;
 }
 
-export function mountTimeline(element: HTMLElement, page: Page, store: Store): void {
-  const isMeant = new Uint8Array(page.nodes.length).fill(1);
+/** `isFirst`: nobody has chosen yet what is seen, so that is where the selected node is. */
+export function mountTimeline(
+  element: HTMLElement,
+  page: Page,
+  store: Store,
+  isFirst: boolean,
+): void {
+  const isMeant = new Uint8Array(page.nodes.length);
+  mean(page, store.get().filters, isMeant);
   const all: Indexed = {
     ...arranged(page, (node) => isMeant[node] === 1),
     page,
@@ -52,7 +59,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
     waitsOfKernel: chained(page.kernel_waits.kernel, page.kernels.length),
   };
   let place: Placement = placed(all.lanes, 1000, 300);
-  let [wide, high, scrolled] = [1000, 300, 0];
+  let [wide, high, scrolled] = [1000, 300, store.get().timelineTop];
   let arrows: Arrow[] = [];
   function drawn(): Drawn {
     return {
@@ -96,6 +103,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
   }
   function scroll(by: number): void {
     scrolled = Math.min(Math.max(scrolled + by, 0), most());
+    store.set({ timelineTop: scrolled });
     picture.again();
   }
   function itemAt(x: number, y: number): number {
@@ -134,9 +142,12 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
     scroll(event.key === "ArrowUp" ? -3 * place.rowHeight : 3 * place.rowHeight);
     event.preventDefault();
   });
-  function follow(): void {
+  function point(): void {
     const { node, task } = store.get();
     arrows = arrowsOf(all, node, task);
+  }
+  function reveal(): void {
+    const { node, task } = store.get();
     const run = runOf(all, node, task);
     if (run < 0) return;
     reach(page, store, all.bars.start[run]);
@@ -144,10 +155,14 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
     if (y < AXIS_HEIGHT || y + place.rowHeight > high) scroll(y - high / 2);
   }
   offer(element, "Timeline", () => paperOf(all, store, arrows, drawn()));
-  follow();
+  point();
+  if (isFirst) reveal();
   store.subscribe(
     (state, changed) => {
-      if (changed.has("node") || changed.has("task")) follow();
+      if (changed.has("node") || changed.has("task")) {
+        point();
+        reveal();
+      }
       if (changed.has("filters")) mean(page, state.filters, isMeant);
       picture.again();
     },

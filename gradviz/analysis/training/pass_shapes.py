@@ -8,7 +8,7 @@ if they have the same place, in passes with the same key::
     found.keys[found.row_of(task)]      # equal keys: one structure, in any trace
     found.of(task).node                 # its nodes by place: those of passes of one
                                         # shape correspond row by row
-    usual = medians(found)              # row by row of `found.runs`
+    usual = medians(found, rows)        # by place, of passes of one shape
     medians_like(trace, task)           # node -> what is usual for it, of one pass
 
 Note [What makes a shape]
@@ -27,14 +27,18 @@ nodes in another order the keys may differ.
 
 import hashlib
 import weakref
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from gradviz.analysis.tables.executions import STATUSES, Executions, execution_columns
 from gradviz.trace.format.model import EdgeColumns, Trace
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, Narrow, joined, narrow
+
+_Truths: TypeAlias = npt.NDArray[np.bool_]
 
 #: Maximum number of nodes and edges compared; passes after them are left out.
 MAX_COMPARED: Final = 4_000_000
@@ -42,6 +46,26 @@ MAX_COMPARED: Final = 4_000_000
 #: Instead of a consumer: the edge leads nowhere, or to a node that did not run.
 _NOWHERE: Final = -1
 _NOT_RUN: Final = -2
+
+#: Passes are looked at together until they have so many nodes. What is made of them
+#: on the way takes far more memory than what is kept.
+_TOGETHER: Final = 1 << 15
+
+
+class ShapedNodes(NamedTuple):
+    """Nodes of passes, pass by pass, within each by place, as columns.
+
+    Attributes:
+        node: The node.
+        took_ns: Time from its start to its end; 0 if that is not known.
+        thread_time_ns: Time of it that its thread was running; -1 if unknown.
+        status: Outcome of its evaluation: a place in `STATUSES`.
+    """
+
+    node: Narrow
+    took_ns: Narrow
+    thread_time_ns: Narrow
+    status: Narrow
 
 
 class PassShapes(NamedTuple):
@@ -52,33 +76,26 @@ class PassShapes(NamedTuple):
         keys: Of each pass what tells its shape, the same for the same one everywhere.
         begins: Of each pass the first row of its nodes in `runs`, and at last their
             number.
-        runs: The nodes, pass by pass, within each by place.
+        runs: The nodes, in as few bytes as they fit into.
         omitted: Number of passes beyond these.
     """
 
     tasks: Column
     keys: tuple[bytes, ...]
     begins: Column
-    runs: Executions
+    runs: ShapedNodes
     omitted: int
-
-    @property
-    def places(self) -> Column:
-        """Of each of `runs` its place in its pass, from 0."""
-        sizes = np.diff(self.begins)
-        return np.arange(len(self.runs.node)) - np.repeat(self.begins[:-1], sizes)
 
     def row_of(self, task: int) -> int:
         """Return the row of a pass in `tasks` and `keys`, -1 if it is not there."""
         found = np.flatnonzero(self.tasks == task)
         return int(found[0]) if len(found) else -1
 
-    def of(self, task: int) -> Executions:
-        """The nodes of one pass by place; none if it is not there."""
+    def of(self, task: int) -> ShapedNodes:
+        """The nodes of one pass by place, as 64-bit integers; none if it is absent."""
         row = self.row_of(task)
-        if row < 0:
-            return self.runs.at(slice(0))
-        return self.runs.at(slice(int(self.begins[row]), int(self.begins[row + 1])))
+        begin, end = self.begins[row : row + 2].tolist() if row >= 0 else (0, 0)
+        return ShapedNodes(*(one[begin:end].astype(np.int64) for one in self.runs))
 
     def like(self, task: int) -> tuple[int, ...]:
         """The passes of the shape that a pass has, itself among them."""
@@ -89,7 +106,7 @@ class PassShapes(NamedTuple):
 
 
 class Medians(NamedTuple):
-    """Usual times of nodes: medians over the passes of one shape, as columns.
+    """Usual times of nodes, by place: medians over the passes of one shape.
 
     Attributes:
         passes: Number of passes of the shape in which the node completed.
@@ -118,49 +135,119 @@ def shapes(trace: Trace, tasks: Sequence[int] | None = None) -> PassShapes:
         trace: The trace.
         tasks: The passes, None for all; of too many the first ones are compared.
     """
-    tasks = trace.tasks if tasks is None else tasks
+    tasks = [*dict.fromkeys(trace.tasks if tasks is None else tasks)]
+    parts: list[_ShapedPart] = []
+    total = num_passes = omitted = 0
+    for some in _together(trace, tasks):
+        if total > MAX_COMPARED:
+            omitted += len(some)
+            continue
+        part = _part(trace, some, total, num_passes)
+        parts.append(part)
+        total += part.size
+        num_passes += len(part.tasks)
+        omitted += part.omitted
+    return PassShapes(
+        tasks=joined([np.empty(0, np.int64), *(one.tasks for one in parts)]),
+        keys=tuple(key for one in parts for key in one.keys),
+        begins=np.cumsum(joined([np.zeros(1, np.int64), *(one.many for one in parts)])),
+        runs=ShapedNodes(*map(joined, zip(*(one.runs for one in parts), strict=True))),
+        omitted=omitted,
+    )
+
+
+def _together(trace: Trace, tasks: Sequence[int]) -> list[Column]:
+    """Return passes in their order, in groups of about `_TOGETHER` nodes."""
     wanted = np.array(tasks, np.int64)
-    runs = execution_columns(trace, tasks)
+    num_nodes = np.zeros(len(wanted), np.int64)
+    for kind in ("node_started", "capture_taken"):
+        known, many = np.unique(trace.columns[kind].narrow("task"), return_counts=True)
+        known = np.append(known, -1)  # of no pass there are no nodes
+        many = np.append(many, 0)
+        place = np.searchsorted(known[:-1], wanted)
+        num_nodes += np.where(known[place] == wanted, many[place], 0)
+    group = np.cumsum(num_nodes) // _TOGETHER
+    return np.split(wanted, np.flatnonzero(np.diff(group)) + 1)
+
+
+class _ShapedPart(NamedTuple):
+    """Some passes one after the other; see `PassShapes`.
+
+    Attributes:
+        tasks: The passes in which a node ran.
+        keys: What tells the shape of each.
+        many: Of each the number of its nodes.
+        runs: The nodes.
+        size: Number of nodes and edges, those of omitted passes included.
+        omitted: Number of passes beyond `MAX_COMPARED`.
+    """
+
+    tasks: Column
+    keys: tuple[bytes, ...]
+    many: Column
+    runs: ShapedNodes
+    size: int
+    omitted: int
+
+
+def _part(trace: Trace, wanted: Column, before: int, num_passes: int) -> _ShapedPart:
+    """The shapes of some passes.
+
+    Args:
+        trace: The trace.
+        wanted: The passes.
+        before: Number of nodes and edges of the passes before them.
+        num_passes: Number of those passes.
+    """
+    runs = execution_columns(trace, wanted.tolist())
     nodes, which = np.unique(runs.node, return_inverse=True)
     edges = trace.nodes.edges(nodes)
     row = _rows(runs, wanted)
     sizes = 1 + np.diff(edges.ends, prepend=0)[which]
-    total = np.cumsum(np.bincount(row, sizes, len(wanted)))
+    total = before + np.cumsum(np.bincount(row, sizes, len(wanted)))
     kept = np.flatnonzero(total[row] <= MAX_COMPARED)
     # In the order in which they were made, unsigned, the latest first.
     made = trace.nodes.sequence_nrs(nodes)[which].view(np.uint64)
     kept = kept[np.lexsort((runs.node[kept], ~made[kept], row[kept]))]
     first_to = _handed(nodes, edges, which[kept], row[kept]).first_to(len(kept))
     kept = kept[np.lexsort((first_to, ~made[kept], row[kept]))]
-    runs, which, row = runs.at(kept), which[kept], row[kept]
+    which, row = which[kept], row[kept]
     begins = np.append(np.flatnonzero(np.diff(row, prepend=-1)), len(row))
-    return PassShapes(
-        tasks=runs.task[begins[:-1]],
-        keys=_keys(trace, nodes, which, _handed(nodes, edges, which, row), begins),
-        begins=begins,
-        runs=runs,
+    handed = _handed(nodes, edges, which, row)
+    columns = runs.node, runs.took_ns, runs.thread_time_ns, runs.status
+    return _ShapedPart(
+        tasks=runs.task[kept][begins[:-1]],
+        keys=_keys(trace, nodes, which, handed, begins, num_passes),
+        many=np.diff(begins),
+        runs=ShapedNodes(*(narrow(one[kept]) for one in columns)),
+        size=int(sizes.sum()),
         omitted=int((total > MAX_COMPARED).sum()),
     )
 
 
-def medians(found: PassShapes) -> Medians:
-    """Return the usual times of each of the nodes, row by row of ``found.runs``."""
-    ids: dict[bytes, int] = {}
-    shape = np.array([ids.setdefault(key, len(ids)) for key in found.keys], np.int64)
-    shape = np.repeat(shape, np.diff(found.begins))
-    longest = int(np.diff(found.begins).max(initial=0))
-    same = shape * longest + found.places
-    is_done = found.runs.status == STATUSES.index("completed")
-    groups, group = np.unique(same, return_inverse=True)
-    passes = np.bincount(group[is_done], minlength=len(groups))
-    ran_ns = found.runs.thread_time_ns
-    took, ran = (
-        _middles(group[is_done], numbers[is_done], passes)
-        for numbers in (found.runs.took_ns, ran_ns)
-    )
-    ran[passes == 0] = -1
-    ran[group[is_done & (ran_ns < 0)]] = -1
-    return Medians(passes[group], took[group], ran[group])
+def medians(found: PassShapes, rows: Sequence[int]) -> Medians:
+    """Return the usual times of the nodes of passes of one shape.
+
+    Args:
+        found: The passes.
+        rows: Those of the shape, by their rows in it.
+    """
+    begins = found.begins[rows]
+    size = int(found.begins[rows[0] + 1] - begins[0])
+    result = Medians(*np.empty((3, size), np.int64))
+    step = max(_TOGETHER // len(rows), 1)
+    for first in range(0, size, step):
+        some = slice(first, min(first + step, size))
+        places = np.arange(some.start, some.stop)[:, np.newaxis] + begins
+        is_done = found.runs.status[places] == STATUSES.index("completed")
+        passes = is_done.sum(axis=1)
+        ran_ns = found.runs.thread_time_ns[places]
+        is_known = (passes > 0) & ~(is_done & (ran_ns < 0)).any(axis=1)
+        result.passes[some] = passes
+        result.took_ns[some] = _middles(found.runs.took_ns[places], is_done, passes)
+        ran = _middles(ran_ns, is_done, passes)
+        result.thread_time_ns[some] = np.where(is_known, ran, -1)
+    return result
 
 
 def medians_like(trace: Trace, task: int) -> Mapping[int, Usual]:
@@ -177,15 +264,19 @@ def medians_like(trace: Trace, task: int) -> Mapping[int, Usual]:
     kept = _usual.get(trace)
     if kept is None or kept.asked != alike or task not in alike:
         kept = _usual_of(trace, alike if task in alike else (task,))
-        if kept.is_whole:
+        if not kept.found.omitted:
             _usual[trace] = kept
         else:
             kept = _usual_of(trace, (task, *(one for one in alike if one != task)))
-    row = np.flatnonzero(kept.tasks == task)[:1]
-    begin, end = kept.begins[row].sum(), kept.begins[row + 1].sum()
-    columns = (column[begin:end].tolist() for column in kept.medians)
-    rows = map(Usual, *columns)
-    return dict(zip(kept.node[begin:end].tolist(), rows, strict=True))
+    row = kept.found.row_of(task)
+    if row < 0:
+        return {}
+    key = kept.found.keys[row]
+    if key not in kept.medians:
+        kept.medians[key] = medians(kept.found, kept.rows[key])
+    columns = (column.tolist() for column in kept.medians[key])
+    nodes = kept.found.of(task).node.tolist()
+    return dict(zip(nodes, map(Usual, *columns), strict=True))
 
 
 class _UsualOfMany(NamedTuple):
@@ -193,19 +284,15 @@ class _UsualOfMany(NamedTuple):
 
     Attributes:
         asked: The passes.
-        is_whole: True if there were few enough of them.
-        tasks: The passes in the result.
-        begins: For each the first of its nodes, and at last their number.
-        node: The nodes.
-        medians: The usual times of each.
+        found: Their shapes.
+        rows: The rows of each shape in it.
+        medians: The usual times of each shape that somebody asked for.
     """
 
     asked: tuple[int, ...]
-    is_whole: bool
-    tasks: Column
-    begins: Column
-    node: Column
-    medians: Medians
+    found: PassShapes
+    rows: Mapping[bytes, list[int]]
+    medians: dict[bytes, Medians]
 
 
 #: Of traces that somebody holds what was found last.
@@ -216,14 +303,10 @@ _usual: Final[weakref.WeakKeyDictionary[Trace, _UsualOfMany]] = (
 
 def _usual_of(trace: Trace, tasks: tuple[int, ...]) -> _UsualOfMany:
     found = shapes(trace, tasks)
-    return _UsualOfMany(
-        tasks,
-        not found.omitted,
-        found.tasks,
-        found.begins,
-        found.runs.node,
-        medians(found),
-    )
+    rows: dict[bytes, list[int]] = defaultdict(list)
+    for row, key in enumerate(found.keys):
+        rows[key].append(row)
+    return _UsualOfMany(tasks, found, rows, {})
 
 
 class _Handed(NamedTuple):
@@ -281,9 +364,17 @@ def _handed(nodes: Column, edges: EdgeColumns, which: Column, row: Column) -> _H
 
 
 def _keys(
-    trace: Trace, nodes: Column, which: Column, handed: _Handed, begins: Column
+    trace: Trace,
+    nodes: Column,
+    which: Column,
+    handed: _Handed,
+    begins: Column,
+    num_passes: int,
 ) -> tuple[bytes, ...]:
-    """Return a key of each pass's shape; its nodes are in the order of their places."""
+    """Return a key of each pass's shape; its nodes are in the order of their places.
+
+    So many passes come before them: a pass of which definitions are lost is like none.
+    """
     names, name = trace.nodes.names(nodes)
     devices, device = trace.nodes.names(nodes, "device")
     texts = _numbers(names)[name[which]], _numbers(devices)[device[which]]
@@ -308,7 +399,8 @@ def _keys(
                 ends[1:].tolist(),
                 lost[:-1].tolist(),
                 strict=True,
-            )
+            ),
+            num_passes,
         )
     )
 
@@ -327,10 +419,12 @@ def _digest(*parts: bytes) -> bytes:
     return digest.digest()
 
 
-def _middles(group: Column, numbers: Column, sizes: Column) -> Column:
-    """The median of each group of numbers, of which there are so many; else 0."""
-    ordered = numbers[np.lexsort((numbers, group))]
-    begins = np.cumsum(sizes) - sizes
-    ordered = np.append(ordered, 0)
-    low, high = (ordered[begins + half] for half in ((sizes - 1) // 2, sizes // 2))
-    return np.where(sizes > 0, (low + high) // 2, 0)
+def _middles(numbers: Narrow, is_meant: _Truths, many: Column) -> Column:
+    """The median of those meant in each row, of which there are so many; else 0."""
+    ordered = np.where(is_meant, numbers, np.iinfo(np.int64).max)
+    ordered.sort(axis=1)
+    low, high = (
+        np.take_along_axis(ordered, half[:, np.newaxis], axis=1)[:, 0]
+        for half in (np.maximum(many - 1, 0) // 2, many // 2)
+    )
+    return np.where(many > 0, (low + high) // 2, 0)

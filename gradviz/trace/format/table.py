@@ -131,28 +131,33 @@ class Table(Mapping[str, Column]):
         passes find the rows of each without a look at those of all others.
         """
         wanted = different(np.asarray(numbers, np.int64))
-        index = self._index(name) if len(wanted) <= _FEW else None
-        if index is None:
+        is_few = len(wanted) <= _FEW
+        index = self._index(name, sorts=is_few)
+        if index is None or (index.places is not None and not is_few):
             return self.at(np.isin(self._columns[name], wanted))
         ordered = index.ordered
         is_near = (wanted >= ordered[:1].sum()) & (wanted <= ordered[-1:].sum())
         wanted = wanted[is_near].astype(ordered.dtype)  # else all rows would be widened
         begins = np.searchsorted(ordered, wanted)
         ends = np.searchsorted(ordered, wanted, side="right")
+        begins, ends = begins[begins < ends], ends[begins < ends]
+        if index.places is None and (begins[1:] == ends[:-1]).all():
+            return self.at(slice(begins[:1].sum(), ends[-1:].sum()))
         spans = zip(begins.tolist(), ends.tolist(), strict=True)
-        slices = [slice(begin, end) for begin, end in spans if begin < end]
-        if index.places is None and len(slices) == 1:
-            return self.at(slices[0])
-        places = index.places if index.places is not None else np.arange(self.num_rows)
-        return self.at(np.sort(joined([places[one] for one in slices])))
+        if index.places is None:
+            return self.at(joined([np.arange(*one) for one in spans]))
+        return self.at(np.sort(joined([index.places[slice(*one)] for one in spans])))
 
-    def _index(self, name: str) -> "_SortedColumn | None":
-        """Return the index of a column; None at the first request."""
+    def _index(self, name: str, *, sorts: bool = True) -> "_SortedColumn | None":
+        """Return the index of a column; None if it must be sorted, and was not yet.
+
+        It is sorted at a later request that `sorts`.
+        """
         if name not in self._indices:
             column = self._columns[name]
             is_sorted = bool((column[1:] >= column[:-1]).all())
             self._indices[name] = _SortedColumn(column, None) if is_sorted else None
-        elif self._indices[name] is None:
+        elif sorts and self._indices[name] is None:
             places = np.argsort(self._columns[name], kind="stable")
             self._indices[name] = _SortedColumn(
                 self._columns[name][places], narrow(places)

@@ -130,45 +130,54 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
     started = _begun(trace, tasks)
     began, is_capture = started.rows, started.is_capture
     runs = _Runs(started)
+    del started
 
-    def last(kind: str, *names: str) -> tuple[list[Column], _Truths]:
+    def last(kind: str, *names: str) -> tuple[list[Narrow], _Truths]:
         return runs.last(_of_passes(trace, kind, tasks), names)
 
-    (end_ns, completed_ns), has_ended = last("node_completed", "t_ns", "thread_time_ns")
-    (failed_ns, until_ns, errors), has_failed = last(
+    (pushed, queue), was_pushed = last("task_pushed", "t_ns", "queue")
+    (popped,), was_popped = last("task_popped", "t_ns")
+    pushed_ns, popped_ns = pushed.astype(np.int64), popped.astype(np.int64)
+    waited_ns = popped_ns - pushed_ns
+    np.maximum(waited_ns, 0, out=waited_ns)
+    waited_ns[~(was_pushed & was_popped)] = -1
+    queue = np.where(was_pushed, queue, -1).astype(np.int64)
+    del pushed, popped, was_pushed
+    (ended, completed), has_ended = last("node_completed", "t_ns", "thread_time_ns")
+    (failed, until, errors), has_failed = last(
         "node_failed", "t_ns", "thread_time_ns", "error"
     )
     _, was_captured = last("capture_taken")
     # A node that ran has freed its gradients.
     _, has_freed = last("buffer_freed")
-    (pushed, queue), was_pushed = last("task_pushed", "t_ns", "queue")
-    (popped,), was_popped = last("task_popped", "t_ns")
-    thread_time_ns = np.where(
-        has_failed, until_ns, np.where(has_ended, completed_ns, -1)
-    )
     start_ns = began.t_ns.astype(np.int64)
+    end_ns = np.where(has_ended, ended, start_ns)
+    end_ns[is_capture] = start_ns[is_capture]
+    end_ns[has_failed] = failed[has_failed]
+    thread_time_ns = np.where(has_ended, completed, -1).astype(np.int64)
+    thread_time_ns[has_failed] = until[has_failed]
+    # The two clocks may differ by what their readings take.
+    np.minimum(thread_time_ns, end_ns - start_ns, out=thread_time_ns)
     has_ended |= is_capture
-    end_ns = np.where(is_capture, start_ns, end_ns)
-    end_ns = np.where(has_failed, failed_ns, np.where(has_ended, end_ns, start_ns))
+    has_ended |= has_failed
+    status = np.full(len(start_ns), _status("completed"))
+    status[was_captured & ~has_freed] = _status("captured")
+    status[~has_ended] = _status("unfinished")
+    status[has_failed] = _status("failed")
     return Executions(
         task=began.task.astype(np.int64),
         node=began.node.astype(np.int64),
         thread=began.thread.astype(np.int64),
         start_ns=start_ns,
         end_ns=end_ns,
-        has_ended=has_ended | has_failed,
-        waited_ns=np.where(was_pushed & was_popped, np.maximum(popped - pushed, 0), -1),
-        status=np.select(
-            [has_failed, ~has_ended, was_captured & ~has_freed],
-            [_status("failed"), _status("unfinished"), _status("captured")],
-            _status("completed"),
-        ),
-        error=np.where(has_failed, errors, -1),
-        # The two clocks may differ by what their readings take.
-        thread_time_ns=np.minimum(thread_time_ns, end_ns - start_ns),
-        queue=np.where(was_pushed, queue, -1),
-        pushed_ns=pushed,
-        popped_ns=popped,
+        has_ended=has_ended,
+        waited_ns=waited_ns,
+        status=status,
+        error=np.where(has_failed, errors, -1).astype(np.int64),
+        thread_time_ns=thread_time_ns,
+        queue=queue,
+        pushed_ns=pushed_ns,
+        popped_ns=popped_ns,
         was_popped=was_popped,
         seq=began.seq.astype(np.int64),
     )
@@ -412,17 +421,24 @@ class _Runs:
         self._keys = different(began.key)
         self._run = np.searchsorted(self._keys, began.key)
 
-    def last(self, table: Table, names: Sequence[str]) -> tuple[list[Column], _Truths]:
+    def last(self, table: Table, names: Sequence[str]) -> tuple[list[Narrow], _Truths]:
         """Numbers of the last event in a table of each node, and if there is one."""
+        if not table.num_rows:
+            num_runs = len(self._run)
+            nothing = [np.zeros(num_runs, np.int8) for _ in names]
+            return nothing, np.zeros(num_runs, np.bool_)
         rows = _PassRows(*map(table.narrow, _PassRows._fields))
         place = _places(self._keys, self._number(rows))
         is_known = np.flatnonzero(place >= 0)
-        last = np.full(len(self._keys), -1)
+        last = np.full(len(self._keys), -1, np.int32)
         last[place[is_known]] = is_known  # of several the last one stays
+        del place, is_known
         row = last[self._run]
         found = row >= 0
-        many = (np.append(table.narrow(name), 0)[row] for name in names)
-        return [np.where(found, one, 0).astype(np.int64) for one in many], found
+        columns = [table.narrow(name)[row] for name in names]
+        for column in columns:
+            column[~found] = 0
+        return columns, found
 
 
 def _status(status: NodeStatus) -> int:

@@ -177,7 +177,7 @@ def times(trace: Trace) -> Column:
     found = np.zeros(trace.num_events, np.int64)
     for table in trace.columns.values():
         if table.num_rows:
-            found[table["seq"]] = table["t_ns"]
+            found[table.narrow("seq")] = table.narrow("t_ns")
     return found
 
 

@@ -4,7 +4,7 @@ Times are those of the clock on the wall, as a host has them: what a device does
 its host's back is not in them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -65,37 +65,41 @@ def one_leaf(trace: Trace) -> Iterator[CostlyFinding]:
     rows = trace.columns["gradient_buffered"]
     if not rows.num_rows:
         return
-    names, place = trace.nodes.names(rows["node"])
+    names, place = trace.nodes.names(rows.narrow("node"))
     is_leaf = np.array([name == "AccumulateGrad" for name in names], np.bool_)
     rows = rows.at(is_leaf[place])
+    leaves, of_row = np.unique(rows.narrow("node"), return_inverse=True)
+    tasks, of_task = np.unique(rows.narrow("task"), return_inverse=True)
+    pairs, num = np.unique(of_row * len(tasks) + of_task, return_counts=True)
+    if num.max(initial=0) < MIN_GRADIENTS:  # as mostly: the rest takes long
+        return
+    leaf, task = pairs // len(tasks), tasks[pairs % len(tasks)].astype(np.int64)
+    most = np.zeros(len(leaves), np.int64)
+    np.maximum.at(most, leaf, num)
     is_sum = np.isin(rows.narrow("how"), (How.IN_PLACE, How.OUT_OF_PLACE))
-    adding = np.where(is_sum, rows["t_ns"] - _told_before(trace)[rows["seq"]], 0)
-    leaves, of_row = np.unique(rows["node"], return_inverse=True)
+    adding = np.where(is_sum, rows["t_ns"] - _told_before(trace, rows["seq"]), 0)
     cost = np.bincount(of_row, adding, len(leaves))
     runs = execution_columns(trace)
     runs = runs.at(np.flatnonzero(np.isin(runs.node, leaves)))
     of_run = np.searchsorted(leaves, runs.node)
     cost += np.bincount(of_run, runs.took_ns, len(leaves))
-    pairs, num = np.unique(np.stack((of_row, rows["task"])), axis=1, return_counts=True)
-    most = np.zeros(len(leaves), np.int64)
-    np.maximum.at(most, pairs[0], num)
-    whole = np.bincount(pairs[0], _durations(trace, pairs[1]), len(leaves))
+    whole = np.bincount(leaf, _durations(trace, task), len(leaves))
     is_meant = (most >= MIN_GRADIENTS) & (cost >= LEAST_NS)
     is_meant &= cost >= LEAST_LEAF * whole
-    for leaf in np.flatnonzero(is_meant)[:MAX_TOLD].tolist():
-        known = definition(trace, int(leaves[leaf]))
-        tasks = pairs[1][pairs[0] == leaf]
+    for one in np.flatnonzero(is_meant)[:MAX_TOLD].tolist():
+        known = definition(trace, int(leaves[one]))
+        its = task[leaf == one]
         yield CostlyFinding(
             rule="one_leaf",
             certainty="likely",
             location=known.location,
-            cost_ns=int(cost[leaf]),
-            times=len(tasks),
-            task=int(tasks[-1]),
+            cost_ns=int(cost[one]),
+            times=len(its),
+            task=int(its[-1]),
             node=known.id,
             name=known.name,
             module=known.module,
-            count=int(most[leaf]),
+            count=int(most[one]),
         )
 
 
@@ -136,6 +140,8 @@ def hook_calls(trace: Trace) -> tuple[Table, Column]:
     """Return calls of hooks with their times, except those that retain gradients."""
     called = trace.columns["hook_called"]
     called = called.at(called.narrow("hook") != Hook.RETAINS_GRAD)
+    if not called.num_rows:
+        return called, np.empty(0, np.int64)
     key = ("thread", "task", "node", "hook", "index")
     calls = spans(called, trace.columns["hook_returned"], key)
     done = np.flatnonzero(calls.end != NEVER)
@@ -143,21 +149,20 @@ def hook_calls(trace: Trace) -> tuple[Table, Column]:
     return called.at(done), t_ns[calls.end[done]] - t_ns[calls.begin[done]]
 
 
-def _told_before(trace: Trace) -> Column:
-    """Of each event when its thread had reported something before."""
-    tables: Sequence[tuple[Column, Column, Column]] = [
-        (table["seq"], table["thread"], table["t_ns"])
-        for table in trace.columns.values()
-        if table.num_rows
-    ]
-    seq, thread, t_ns = (np.concatenate(one) for one in zip(*tables, strict=True))
-    order = np.lexsort((seq, thread))
-    seq, thread, t_ns = seq[order], thread[order], t_ns[order]
-    before = np.append(t_ns[:1], t_ns[:-1])
-    is_first = np.append(True, thread[1:] != thread[:-1])
-    found = np.zeros(len(seq), np.int64)
-    found[seq] = np.where(is_first, t_ns, before)
-    return found
+def _told_before(trace: Trace, seq: Column) -> Column:
+    """Of some events, in order, the time at which their thread had reported before."""
+    tables = [table for table in trace.columns.values() if table.num_rows]
+    threads = [table.narrow("thread") for table in tables]
+    thread = np.empty(trace.num_events, np.result_type(*threads))
+    for table, own in zip(tables, threads, strict=True):
+        thread[table.narrow("seq")] = own
+    order = np.argsort(thread, kind="stable")
+    is_meant = np.zeros(len(thread), np.bool_)
+    is_meant[seq] = True
+    at = np.flatnonzero(is_meant[order])
+    event, before = order[at], order[at - 1]
+    before = np.where((at > 0) & (thread[before] == thread[event]), before, event)
+    return times(trace)[before[np.argsort(event)]]
 
 
 def _durations(trace: Trace, tasks: Column) -> Column:

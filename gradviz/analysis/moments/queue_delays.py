@@ -12,7 +12,7 @@ import numpy as np
 from gradviz.analysis.moments.precedence import precedences
 from gradviz.analysis.tables.executions import Executions
 from gradviz.analysis.tables.queue_waits import QueueWaits
-from gradviz.analysis.tables.spans import NEVER, times
+from gradviz.analysis.tables.spans import NEVER
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.table import Column, Table, different
 
@@ -69,11 +69,10 @@ def queue_delays(
     run = _first_runs(runs, pushes["task"], pushes["node"])
     threads = np.where(run >= 0, np.append(runs.thread, -1)[run], -1)
     num_ahead, overtakings = _overtakings(waits, places)
-    t_ns = times(trace)
     is_popped = waits.popped[places] != NEVER
     threads = np.where(is_popped, threads, -1)
-    begin_ns = t_ns[waits.pushed[places]]
-    end_ns = np.where(is_popped, t_ns[np.where(is_popped, waits.popped[places], 0)], 0)
+    begin_ns = pushes["t_ns"]
+    end_ns = np.where(is_popped, begin_ns + waits.waited_ns[places], 0)
     slept = trace.columns["queue_waited"]
     pushers = _first_runs(runs, pushes["task"], pushes["pushed_by"])
     busy_ns, slept_ns = np.zeros((2, len(places)), np.int64)
@@ -82,7 +81,8 @@ def queue_delays(
         lay = begin_ns[own], end_ns[own]
         slept_ns[own] = _slept_ns(slept.at(slept.narrow("thread") == thread), *lay)
         ran = np.flatnonzero(runs.thread == thread)
-        busy_ns[own] = _busy_ns(runs.at(ran), *lay, _places_in(ran, pushers[own]))
+        spans = runs.start_ns[ran], runs.end_ns[ran]
+        busy_ns[own] = _busy_ns(*spans, *lay, _places_in(ran, pushers[own]))
     return QueueDelays(busy_ns, slept_ns, num_ahead, overtakings)
 
 
@@ -135,7 +135,7 @@ def _slept_ns(slept: Table, begin_ns: Column, end_ns: Column) -> Column:
 
 
 def _busy_ns(
-    runs: Executions, begin_ns: Column, end_ns: Column, pushers: Column
+    starts: Column, ends: Column, begin_ns: Column, end_ns: Column, pushers: Column
 ) -> Column:
     """Return the time in which a thread ran nodes that were done by each end.
 
@@ -144,18 +144,15 @@ def _busy_ns(
     them is all that is needed.
 
     Args:
-        runs: Nodes that the thread ran.
+        starts: The starts of the nodes that the thread ran.
+        ends: Their ends.
         begin_ns: The begins.
-        end_ns: The ends.
+        end_ns: The ends of the waits.
         pushers: Index of the run that pushed each task, -1 for none: it does not count.
     """
-    order = np.argsort(runs.end_ns, kind="stable")
-    starts, ends = runs.start_ns[order], runs.end_ns[order]
-    sums = [0]
-    before = np.searchsorted(ends, starts, "right").tolist()
-    for at, took in enumerate((ends - starts).tolist()):
-        sums.append(sums[min(before[at], at)] + took)
-    covered = np.array(sums, np.int64)
+    order = np.argsort(ends, kind="stable")
+    starts, ends = starts[order], ends[order]
+    covered = _covered(starts, ends)
     first, last = (np.searchsorted(ends, at, "right") for at in (begin_ns, end_ns))
     # A span that began before and goes on: of several the outermost, which covers all.
     outermost = np.minimum(_least(starts, first, last), begin_ns)
@@ -170,6 +167,23 @@ def _busy_ns(
         ends[pusher] - begin_ns - covered[pusher] + covered[first] if len(order) else 0
     )
     return np.maximum(busy - np.where(counts, own, 0), 0)
+
+
+def _covered(starts: Column, ends: Column) -> Column:
+    """Return the time that the first so many spans cover, from none of them to all.
+
+    Args:
+        starts: The starts.
+        ends: The ends, in order.
+    """
+    took = ends - starts
+    if (starts[1:] >= ends[:-1]).all() and took.min(initial=0) >= 0:
+        return np.append(0, np.cumsum(took))  # one after the other, as mostly
+    sums = [0]
+    before = np.searchsorted(ends, starts, "right").tolist()
+    for at, one in enumerate(took.tolist()):
+        sums.append(sums[min(before[at], at)] + one)
+    return np.array(sums, np.int64)
 
 
 def _least(numbers: Column, first: Column, last: Column) -> Column:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from selenium.webdriver import Keys
 
 from gradviz.cli.main import gradviz
+from tests.analysis.conftest import Story
 
 pytestmark = pytest.mark.stress
 
@@ -250,6 +251,34 @@ def test_a_replay_goes_forward_and_back_event_by_event(page):
     page.press(",")
     page.wait_for(f'{told}.startsWith("event 3 of")')
     assert state(page)["moment"] == "2"
+
+
+@pytest.mark.parametrize("wide", [390, 1440])
+def test_a_long_name_of_a_queue_is_there_as_a_whole(window, tmp_path, wide):
+    story, name = Story(), f"<b>queue</b> {100 * 'x'}"
+    story.recorder.queue_defined(1, name, 0)
+    node = story.node(0)
+    story.begin(0, [node], at=0)
+    story.take(0, node, at=(10, 20, 30), until=40)
+    story.end(0, at=50)
+    trace = tmp_path / "long.gvt"
+    trace.write_bytes(story.contents())
+    size = {"width": wide, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    window.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page = report(trace, tmp_path / "long.html")
+    open_page(window, page, "#moment=2&panel=queues")
+
+    window.click_at("#queues .picture canvas", 20, 40)
+    tip = "document.querySelector('.tooltip')?.innerText"
+    window.wait_for(f"{tip}?.includes(arguments[0])", name)
+    window.run('location.hash = "#moment=2&panel=now"')
+    window.wait_for("document.querySelector('#now').clientWidth")
+    overflow = """const { scrollWidth, clientWidth } = document.querySelector("#now");
+      return [document.documentElement.scrollWidth, scrollWidth - clientWidth];"""
+    told = window.run(overflow), text_of(window, "#now")
+    window.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert told[0] == [wide, 0]
+    assert name in told[1]
 
 
 def test_a_replay_shows_queues_threads_and_countdowns(page):

@@ -60,6 +60,26 @@ export function fitted(context: Context, text: string, room: number): string {
   return low > 0 ? `${text.slice(0, low)}…` : "";
 }
 
+/** A text on at most so many lines, broken at spaces if it can be; the last is `fitted`. */
+export function wrapped(
+  context: Context,
+  text: string,
+  room: number,
+  most: number,
+): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (lines.length + 1 < most && widthOf(context, rest) > room) {
+    const begin = fitted(context, rest, room).slice(0, -1);
+    if (!begin) break;
+    const space = begin.lastIndexOf(" ");
+    const end = space > 0 ? space : begin.length;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart();
+  }
+  return [...lines, fitted(context, rest, room)];
+}
+
 type Stroke = readonly [x: number, y: number, toX: number, toY: number];
 
 /** From below left to above right, twice around so that tiles fit. */

@@ -1,6 +1,14 @@
 /* The number of tasks in each ready queue, over time. */
 
-import { AXIS_HEIGHT, BOLD, type Context, drawAxis, FONT, fitted } from "./axis.ts";
+import {
+  AXIS_HEIGHT,
+  BOLD,
+  type Context,
+  drawAxis,
+  FONT,
+  fitted,
+  wrapped,
+} from "./axis.ts";
 import { type Colors, colors } from "./colors.ts";
 import { mountCursor } from "./cursor.ts";
 import type { Page } from "./data.ts";
@@ -27,6 +35,7 @@ const CHART_HEIGHTS = [34, 120] as const;
 /** The same of a picture that is saved or printed. */
 const PAPER_CHART = 70;
 const GAP = 8;
+const LINE_HEIGHT = 14;
 
 interface Chart {
   readonly name: string;
@@ -92,7 +101,8 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
       const chart =
         charts[Math.floor((y - AXIS_HEIGHT - 4 + scrolled) / (chartHeight() + GAP))];
       const left = gutterOf(wide);
-      if (chart === undefined || y < AXIS_HEIGHT || x < left) return hideTooltip();
+      if (chart === undefined || y < AXIS_HEIGHT) return hideTooltip();
+      if (x < left) return showTooltip(box, [chart.name, mostIn(chart)], x, y);
       const place = changeAt(chart.length, timeOf(view(), x - left));
       const lies = place < 0 ? 0 : chart.length.value[place];
       showTooltip(box, [chart.name, count(lies, "task")], x, y);
@@ -140,13 +150,14 @@ function drawCharts(
 
 function drawChart(
   context: Context,
-  { name, length, longest }: Chart,
+  chart: Chart,
   top: number,
   height: number,
   view: Viewport,
   left: number,
   look: Colors,
 ): void {
+  const { name, length, longest } = chart;
   const base = top + height;
   const unit = (height - 6) / Math.max(longest, 1);
   context.fillStyle = look.panel;
@@ -162,22 +173,28 @@ function drawChart(
   context.fillRect(left, base, view.width, 1);
   context.textAlign = "left";
   context.textBaseline = "middle";
-  const room = (left || view.width / 2) - 14;
+  const room = (left || view.width) - 14;
+  // Without a gutter it is written over what is drawn: its rim keeps it legible.
+  context.strokeStyle = look.panel;
+  context.lineWidth = 3;
+  const write = (text: string, y: number) => {
+    if (!left) context.strokeText(text, 8, y);
+    context.fillText(text, 8, y);
+  };
   context.font = BOLD;
   context.fillStyle = look.ink;
-  context.fillText(
-    fitted(context, name, room),
-    8,
-    left ? top + height / 2 - 6 : top + 8,
-  );
+  const lines = wrapped(context, name, room, Math.floor(height / LINE_HEIGHT) - 1);
+  const first = left ? top + (height - lines.length * LINE_HEIGHT) / 2 + 1 : top + 8;
+  lines.forEach((line, at) => {
+    write(line, first + at * LINE_HEIGHT);
+  });
   context.font = FONT;
   context.fillStyle = look.faintInk;
-  const most = `at most ${integer(longest)}`;
-  context.fillText(
-    fitted(context, most, room),
-    8,
-    left ? top + height / 2 + 9 : top + 22,
-  );
+  write(fitted(context, mostIn(chart), room), first + lines.length * LINE_HEIGHT);
+}
+
+function mostIn({ longest }: Chart): string {
+  return `at most ${integer(longest)}`;
 }
 
 function chartsOf({ header, stays, events }: Page): Chart[] {

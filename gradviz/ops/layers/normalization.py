@@ -13,7 +13,8 @@ goes on to the input in the last lines of `_input_gradient`.
 """
 
 from collections.abc import Sequence
-from math import prod
+from math import gcd, prod
+from typing import Final
 
 import numpy as np
 
@@ -51,6 +52,12 @@ from gradviz.ops.shapes.shape import reshape, view
 from gradviz.ops.shapes.tiling import repeat
 from gradviz.ops.variables.variable import Value, Variable, device_of, raw
 
+#: An array of so many elements has rows that may be taken together.
+_LARGE: Final = 1 << 17
+
+#: Number of elements of such rows.
+_LOOP: Final = 1 << 14
+
 # --- what all of them do: see Note [Normalizing] ------------------------------------
 
 
@@ -69,13 +76,29 @@ def _normalized(x: Array, axes: Shape, eps: float) -> tuple[Array, Array, Array]
     return result, mean, rstd
 
 
-def _affine(result: Array, weight: Array, bias: Array) -> Array:
+def _affine(result: Array, weight: Array, bias: Array) -> None:
     """``result * weight + bias``, in the memory of `result`."""
     if weight is not None:
         result *= weight
     if bias is not None:
         result += bias
-    return result
+
+
+def _affine_rows(result: Array, weight: Array, bias: Array) -> None:
+    """`_affine` with parameters that have the shape of the last axes.
+
+    NumPy begins anew with each row: of many short ones, several are taken for one.
+    """
+    sizes = [one.size for one in (weight, bias) if one is not None]
+    if not sizes or result.size < _LARGE or type(result) is not np.ndarray:
+        _affine(result, weight, bias)
+        return
+    count = gcd(result.size // sizes[0], 1 << (_LOOP // sizes[0]).bit_length())
+    _affine(
+        result.reshape((-1, count * sizes[0])),
+        None if weight is None else np.tile(weight.reshape(-1), count),
+        None if bias is None else np.tile(bias.reshape(-1), count),
+    )
 
 
 def _input_gradient(
@@ -172,7 +195,8 @@ def native_layer_norm(
     """`layer_norm`, the means and the inverse standard deviations."""
     axes = _layer_axes(x.shape, normalized)
     result, mean, rstd = _normalized(in_c_order(x), axes, eps)
-    return _affine(result, weight, bias).astype(x.dtype, copy=False), mean, rstd
+    _affine_rows(result, weight, bias)
+    return result.astype(x.dtype, copy=False), mean, rstd
 
 
 def _layer_gradients(

@@ -10,17 +10,22 @@ the result, and w the weight. The gradients are
     of the bias     sum(g)
 
 All that is summed is g, or ``g c``, and as w and r are the same for many elements, BLAS
-sums them up. So c is made once, and the gradient of the input is in its memory.
+sums them up. So c is made once, and the gradient of the input is in its memory. Layers
+go by blocks of rows, in the cache and with the memory of one block for ``g c``.
 """
 
 from collections.abc import Sequence
 from math import prod
+from typing import Final
 
 import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.conventions.dimensions import Shape
 from gradviz.ops.reductions.row_sums import summed, summed_products
+
+#: Number of elements in a block of rows.
+_BLOCK: Final = 1 << 17
 
 
 def layer_gradients(
@@ -33,25 +38,36 @@ def layer_gradients(
     rstd: Array,
 ) -> tuple[Array | None, ...]:
     """Return the gradients of a layer normalization; None if not wanted."""
-    size = prod(normalized)
-    grad = grad.astype(rstd.dtype, copy=False).reshape((-1, size))
+    shape, count, size = x.shape, mean.size, prod(normalized)
+    grad = grad.astype(rstd.dtype, copy=False).reshape((count, size))
     weight = np.ones_like(rstd, shape=size) if weight is None else weight
     weight = weight.astype(rstd.dtype, copy=False).reshape(size)
-    scale = rstd.reshape(-1)
-    centered = (x - mean).reshape((-1, size))
-    products = grad * centered
-    of_weight = np.matmul(scale, products) if wanted[1] else None
-    of_bias = np.matmul(np.ones_like(scale), grad) if wanted[2] else None
-    of_x = None
-    if wanted[0]:
-        along = np.matmul(products, weight) * (scale * scale / -size)
-        level = np.matmul(grad, weight) / -size
-        centered *= along[:, None]
-        centered += level[:, None]
-        centered += np.multiply(grad, weight, out=products)
-        centered *= scale[:, None]
-        of_x = centered.reshape(x.shape)
-    return of_x, _shaped(of_weight, normalized), _shaped(of_bias, normalized)
+    x, mean, scale = x.reshape((count, size)), mean.reshape((-1, 1)), rstd.reshape(-1)
+    step = max(1, _BLOCK // max(1, size) if type(x) is np.ndarray else count)
+    of_x = np.empty_like(rstd, shape=(count, size), order="C")
+    of_weight, of_bias = np.zeros_like(weight), np.zeros_like(weight)
+    memory = np.empty_like(of_x[:step])
+    for start in range(0, count, step):
+        rows = slice(start, start + step)
+        part, factors = grad[rows], scale[rows]
+        centered = np.subtract(x[rows], mean[rows], out=of_x[rows])
+        products = np.multiply(part, centered, out=memory[: len(part)])
+        if wanted[1]:
+            of_weight += np.matmul(factors, products)
+        if wanted[2]:
+            of_bias += np.matmul(np.ones_like(factors), part)
+        if wanted[0]:
+            along = np.matmul(products, weight) * (factors * factors / -size)
+            level = np.matmul(part, weight) / -size
+            centered *= along[:, None]
+            centered += level[:, None]
+            centered += np.multiply(part, weight, out=products)
+            centered *= factors[:, None]
+    return (
+        of_x.reshape(shape) if wanted[0] else None,
+        _shaped(of_weight, normalized) if wanted[1] else None,
+        _shaped(of_bias, normalized) if wanted[2] else None,
+    )
 
 
 def batch_gradients(

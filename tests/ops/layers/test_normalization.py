@@ -57,3 +57,25 @@ def test_a_batch_without_samples_is_normalised_to_one_without():
 
     assert result.shape == (0, 3, 4)
     assert mean.tolist() == [0, 0, 0]
+
+
+def test_layer_norm_of_many_rows_is_that_of_each_part_of_them():
+    drawn = np.random.default_rng(0)
+    given = [
+        drawn.standard_normal(shape) for shape in ((1000, 8, 50), (8, 50), (8, 50))
+    ]
+    grad = gv.tensor(drawn.standard_normal((1000, 8, 50)))
+
+    def gradients(rows):
+        x, weight, bias = [gv.tensor(one, requires_grad=True) for one in given]
+        result = F.layer_norm(x[rows], (8, 50), weight, bias)
+        found = gv.autograd.grad(result, (x, weight, bias), grad[rows])
+        return [result.detach().numpy(), *[one.numpy() for one in found]]
+
+    together = gradients(slice(None))
+    parts = [gradients(slice(start, start + 100)) for start in range(0, 1000, 100)]
+
+    result, *sums = zip(*parts, strict=True)
+    np.testing.assert_allclose(together[0], np.concatenate(result), rtol=1e-11)
+    for one, several in zip(together[1:], sums, strict=True):
+        np.testing.assert_allclose(one, np.sum(several, axis=0), rtol=1e-9, atol=1e-11)

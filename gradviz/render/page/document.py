@@ -64,6 +64,7 @@ from gradviz.render.page.tables import (
     SleepTable,
     StayTable,
     StreamWaitTable,
+    narrowed,
 )
 from gradviz.render.page.window import window_on
 from gradviz.render.words.event_words import EVENT_SENTENCES
@@ -231,7 +232,7 @@ def build_page(
     window = window_on(trace, tasks)
     tasks = window.tasks
     extract = Extract(trace, tasks, window.last_seq)
-    nodes = node_table(extract)
+    nodes = narrowed(node_table(extract))
     warnings = [
         *trace.losses.in_words(),
         *trace.header.scope.in_words(),
@@ -265,7 +266,9 @@ def build_page(
     sleeps = sleep_table(extract)
     stages, endings = stage_tables(extract)
     stays, overtakings = stay_tables(extract)
-    runs, events = run_table(extract), extract.events(stages)
+    stays = narrowed(stays)
+    runs = narrowed(run_table(extract))
+    events = narrowed(extract.events(stages))
     end_ns = max(extract.end_ns - extract.origin_ns, *kernels.end_ns.tolist(), 0)
     header = PageHeader(
         file="" if trace.path is None else _clean(trace.path.name),
@@ -303,13 +306,13 @@ def build_page(
     return PageDocument(
         header=header,
         nodes=nodes,
-        edges=edge_table(extract),
+        edges=narrowed(edge_table(extract)),
         events=events,
         endings=endings,
         runs=runs,
         stays=stays,
         overtakings=overtakings,
-        gradients=gradient_table(extract),
+        gradients=narrowed(gradient_table(extract)),
         sleeps=sleeps,
         stream_waits=stream_wait_table(extract),
         crossings=rpc_edge_table(extract),

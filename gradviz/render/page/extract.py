@@ -13,7 +13,7 @@ from gradviz.render.page.tables import EventTable
 from gradviz.render.words.text import clean
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
-from gradviz.trace.format.table import Column, Table, narrow
+from gradviz.trace.format.table import Column, Narrow, Table, narrow
 
 #: Maximum number of nodes in the graph that did not run.
 MAX_REACHED: Final = 20_000
@@ -124,7 +124,7 @@ class Extract:
                 found[text] = self.texts.place(cut) if cut else -1
         return np.array([found[text] for text in texts], np.int64)
 
-    def events(self, stages: Column) -> EventTable:
+    def events(self, stages: Narrow) -> EventTable:
         """All events of the passes, with the stages that nodes get by them."""
         rows = self._rows
         return EventTable(

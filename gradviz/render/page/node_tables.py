@@ -37,7 +37,7 @@ from gradviz.render.words.hook_text import hook_texts
 from gradviz.render.words.rpc_edge_text import RpcEdgeSentence, arrival_of, departure_of
 from gradviz.render.words.text import shape
 from gradviz.trace.format.model import InputDefinition
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Column, Narrow
 
 #: Families of operations, as all pictures have them; leaves are one more.
 FAMILIES: Final = (*OP_FAMILIES, "leaves")
@@ -181,7 +181,7 @@ def run_table(extract: Extract) -> RunTable:
     )
 
 
-def stage_tables(extract: Extract) -> tuple[Column, EndingTable]:
+def stage_tables(extract: Extract) -> tuple[Narrow, EndingTable]:
     """Return the stages of nodes.
 
     Returns:
@@ -190,7 +190,7 @@ def stage_tables(extract: Extract) -> tuple[Column, EndingTable]:
     """
     changes = stage_changes(extract.trace, extract.tasks.tolist())
     at = extract.moments(changes.seq)
-    stages = np.full(len(extract.seq), -1)
+    stages = np.full(len(extract.seq), -1, np.int8)
     stages[at[at >= 0]] = changes.stage[at >= 0]
     return stages, _endings(extract, changes)
 

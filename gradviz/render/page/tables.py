@@ -7,9 +7,16 @@ for none. Times are nanoseconds from the start of the first pass. A *moment* is 
 in `EventTable`: what is so right after that event.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from gradviz.trace.format.table import Column
+from gradviz.trace.format.table import Narrow, narrow
+
+PageTable = TypeVar("PageTable", bound=NamedTuple)
+
+
+def narrowed(table: PageTable) -> PageTable:
+    """The same table in as few bytes as it fits into, until all of a page is there."""
+    return table._make(map(narrow, table))
 
 
 class NodeTable(NamedTuple):
@@ -21,25 +28,25 @@ class NodeTable(NamedTuple):
     if that is unknown.
     """
 
-    id: Column
-    name: Column
-    family: Column
-    module: Column
-    parameter: Column
-    location: Column
-    device: Column
-    shape: Column
-    sequence_nr: Column
-    topological_nr: Column
-    saved_bytes: Column
+    id: Narrow
+    name: Narrow
+    family: Narrow
+    module: Narrow
+    parameter: Narrow
+    location: Narrow
+    device: Narrow
+    shape: Narrow
+    sequence_nr: Narrow
+    topological_nr: Narrow
+    saved_bytes: Narrow
 
 
 class EdgeTable(NamedTuple):
     """Ways of gradients, by producer."""
 
-    producer: Column
-    consumer: Column
-    input_nr: Column
+    producer: Narrow
+    consumer: Narrow
+    input_nr: Narrow
 
 
 class EventTable(NamedTuple):
@@ -48,12 +55,12 @@ class EventTable(NamedTuple):
     `stage` is what the node becomes by it, a place in `PageHeader.stages`, or -1.
     """
 
-    at_ns: Column
-    kind: Column
-    task: Column
-    node: Column
-    thread: Column
-    stage: Column
+    at_ns: Narrow
+    kind: Narrow
+    task: Narrow
+    node: Narrow
+    thread: Narrow
+    stage: Narrow
 
 
 class EndingTable(NamedTuple):
@@ -63,11 +70,11 @@ class EndingTable(NamedTuple):
     of them, a node gets the `stage`, and waits for `remaining` gradients.
     """
 
-    task: Column
-    node: Column
-    at: Column
-    stage: Column
-    remaining: Column
+    task: Narrow
+    node: Narrow
+    at: Narrow
+    stage: Narrow
+    remaining: Narrow
 
 
 class RunTable(NamedTuple):
@@ -81,21 +88,21 @@ class RunTable(NamedTuple):
     `usual_ns` and `usual_thread_time_ns`, -1 where they are not known.
     """
 
-    node: Column
-    task: Column
-    thread: Column
-    begin: Column
-    end: Column
-    start_ns: Column
-    end_ns: Column
-    waited_ns: Column
-    thread_time_ns: Column
-    status: Column
-    error: Column
-    processor_wait_ns: Column
-    num_alike: Column
-    usual_ns: Column
-    usual_thread_time_ns: Column
+    node: Narrow
+    task: Narrow
+    thread: Narrow
+    begin: Narrow
+    end: Narrow
+    start_ns: Narrow
+    end_ns: Narrow
+    waited_ns: Narrow
+    thread_time_ns: Narrow
+    status: Narrow
+    error: Narrow
+    processor_wait_ns: Narrow
+    num_alike: Narrow
+    usual_ns: Narrow
+    usual_thread_time_ns: Narrow
 
 
 class StayTable(NamedTuple):
@@ -108,19 +115,19 @@ class StayTable(NamedTuple):
     how long after the push it woke up, `num_ahead` how many tasks left the queue first.
     """
 
-    queue: Column
-    task: Column
-    node: Column
-    pushed: Column
-    popped: Column
-    pushed_by: Column
-    thread: Column
-    popped_by: Column
-    what: Column
-    turn: Column
-    busy_ns: Column
-    slept_ns: Column
-    num_ahead: Column
+    queue: Narrow
+    task: Narrow
+    node: Narrow
+    pushed: Narrow
+    popped: Narrow
+    pushed_by: Narrow
+    thread: Narrow
+    popped_by: Narrow
+    what: Narrow
+    turn: Narrow
+    busy_ns: Narrow
+    slept_ns: Narrow
+    num_ahead: Narrow
 
 
 class OvertakingTable(NamedTuple):
@@ -130,9 +137,9 @@ class OvertakingTable(NamedTuple):
     where PyTorch's order has no reason.
     """
 
-    stay: Column
-    ahead: Column
-    why: Column
+    stay: Narrow
+    ahead: Narrow
+    why: Narrow
 
 
 class GradientTable(NamedTuple):
@@ -142,14 +149,14 @@ class GradientTable(NamedTuple):
     was skipped, -1 for never.
     """
 
-    task: Column
-    node: Column
-    producer: Column
-    input_nr: Column
-    remaining: Column
-    size_bytes: Column
-    at: Column
-    until: Column
+    task: Narrow
+    node: Narrow
+    producer: Narrow
+    input_nr: Narrow
+    remaining: Narrow
+    size_bytes: Narrow
+    at: Narrow
+    until: Narrow
 
 
 class SleepTable(NamedTuple):
@@ -159,20 +166,20 @@ class SleepTable(NamedTuple):
     after all of them.
     """
 
-    thread: Column
-    queue: Column
-    begin: Column
-    end: Column
-    begin_ns: Column
-    end_ns: Column
+    thread: Narrow
+    queue: Narrow
+    begin: Narrow
+    end: Narrow
+    begin_ns: Narrow
+    end_ns: Narrow
 
 
 class StreamWaitTable(NamedTuple):
     """Waits of a node's stream for the work of others; -1: that of the caller."""
 
-    task: Column
-    node: Column
-    producer: Column
+    task: Narrow
+    node: Narrow
+    producer: Narrow
 
 
 class RpcEdgeTable(NamedTuple):
@@ -182,20 +189,20 @@ class RpcEdgeTable(NamedTuple):
     another worker; `fact` is a place in `PageHeader.crossing_facts`.
     """
 
-    task: Column
-    node: Column
-    fact: Column
-    before: Column
-    other: Column
-    after: Column
+    task: Narrow
+    node: Narrow
+    fact: Narrow
+    before: Narrow
+    other: Narrow
+    after: Narrow
 
 
 class HookTable(NamedTuple):
     """Hooks that were called for nodes, in their order: a text each."""
 
-    task: Column
-    node: Column
-    text: Column
+    task: Narrow
+    node: Narrow
+    text: Narrow
 
 
 class KernelTable(NamedTuple):
@@ -204,13 +211,13 @@ class KernelTable(NamedTuple):
     `family` is a place in `PageHeader.families`.
     """
 
-    stream: Column
-    name: Column
-    family: Column
-    thread: Column
-    launched_ns: Column
-    begin_ns: Column
-    end_ns: Column
+    stream: Narrow
+    name: Narrow
+    family: Narrow
+    thread: Narrow
+    launched_ns: Narrow
+    begin_ns: Narrow
+    end_ns: Narrow
 
 
 class KernelWaitTable(NamedTuple):
@@ -220,27 +227,27 @@ class KernelWaitTable(NamedTuple):
     `producer`; -1 where none did.
     """
 
-    kernel: Column
-    awaited: Column
-    node: Column
-    producer: Column
+    kernel: Narrow
+    awaited: Narrow
+    node: Narrow
+    producer: Narrow
 
 
 class BlockedTable(NamedTuple):
     """Times at which a stream had work and waited for another. Both are texts."""
 
-    stream: Column
-    awaited_stream: Column
-    begin_ns: Column
-    end_ns: Column
+    stream: Narrow
+    awaited_stream: Narrow
+    begin_ns: Narrow
+    end_ns: Narrow
 
 
 class MemoryTable(NamedTuple):
     """Bytes held from a time on, a curve for each of `PageHeader.purposes`."""
 
-    purpose: Column
-    at_ns: Column
-    size_bytes: Column
+    purpose: Narrow
+    at_ns: Narrow
+    size_bytes: Narrow
 
 
 class SegmentTable(NamedTuple):
@@ -249,13 +256,13 @@ class SegmentTable(NamedTuple):
     A segment lies on a thread, or on a stream, which is a text; the other one is -1.
     """
 
-    kind: Column
-    begin_ns: Column
-    end_ns: Column
-    thread: Column
-    stream: Column
-    task: Column
-    node: Column
+    kind: Narrow
+    begin_ns: Narrow
+    end_ns: Narrow
+    thread: Narrow
+    stream: Narrow
+    task: Narrow
+    node: Narrow
 
 
 class CostTable(NamedTuple):
@@ -264,12 +271,12 @@ class CostTable(NamedTuple):
     `slack_ns` is -1 where nothing waited for it, `if_free_ns` where it is not known.
     """
 
-    task: Column
-    node: Column
-    own_ns: Column
-    on_path_ns: Column
-    slack_ns: Column
-    if_free_ns: Column
+    task: Narrow
+    node: Narrow
+    own_ns: Narrow
+    on_path_ns: Narrow
+    slack_ns: Narrow
+    if_free_ns: Narrow
 
 
 class PartTable(NamedTuple):
@@ -281,11 +288,11 @@ class PartTable(NamedTuple):
     graph, because there are too many.
     """
 
-    task: Column
-    box: Column
-    width: Column
-    height: Column
-    omitted: Column
+    task: Narrow
+    box: Narrow
+    width: Narrow
+    height: Narrow
+    omitted: Narrow
 
 
 class BoxTable(NamedTuple):
@@ -296,45 +303,45 @@ class BoxTable(NamedTuple):
     execution.
     """
 
-    part: Column
-    node: Column
-    x: Column
-    y: Column
-    width: Column
-    height: Column
-    badge: Column
-    badge_width: Column
-    title: Column
-    subtitle: Column
-    num_nodes: Column
+    part: Narrow
+    node: Narrow
+    x: Narrow
+    y: Narrow
+    width: Narrow
+    height: Narrow
+    badge: Narrow
+    badge_width: Narrow
+    title: Narrow
+    subtitle: Narrow
+    num_nodes: Narrow
 
 
 class ChipTable(NamedTuple):
     """Leaves, drawn at the lower end of the boxes that lead to them, in this order."""
 
-    box: Column
-    node: Column
-    text: Column
+    box: Narrow
+    node: Narrow
+    text: Narrow
 
 
 class MemberTable(NamedTuple):
     """Nodes of a box that has no inside, those of its chips included."""
 
-    box: Column
-    node: Column
+    box: Narrow
+    node: Narrow
 
 
 class WayTable(NamedTuple):
     """Ways between boxes of a part; -1 is its border. Their stops end at `end`."""
 
-    part: Column
-    producer: Column
-    consumer: Column
-    end: Column
+    part: Narrow
+    producer: Narrow
+    consumer: Narrow
+    end: Narrow
 
 
 class StopTable(NamedTuple):
     """Ways of edges, vertical at each stop, and in curves between."""
 
-    x: Column
-    y: Column
+    x: Narrow
+    y: Narrow

@@ -20,7 +20,7 @@ together with others, it is named in `node_reports.JOINED`: listeners, rows and 
 follow from that.
 
 ``python -m tests.docs.trace_format`` then writes the union of all kinds, below, and the
-table of docs/trace-format.md.
+tables of docs/trace-events.md and docs/trace-program-events.md.
 
 A released code is never reused; fields are only ever appended.
 """
@@ -87,16 +87,16 @@ class NodeCreated(Event, frozen=True, kw_only=True):
 
 
 class TensorSaved(Event, frozen=True, kw_only=True):
-    """A node kept a tensor of this size for its backward; null: of unknown size."""
+    """A node kept a tensor for its backward; null: its size is unknown."""
 
     code = 2
     size_bytes: int | None
 
 
 class StackTaken(Event, frozen=True, kw_only=True):
-    """Stack of the program when it made a node: lines, the innermost first.
+    """The stack of the program when it made a node.
 
-    Between two of them stands `` < ``.
+    `stack` lists the lines, the innermost first, with `` < `` between two of them.
     """
 
     code = 3
@@ -104,10 +104,12 @@ class StackTaken(Event, frozen=True, kw_only=True):
 
 
 class SavedElsewhere(Event, frozen=True, kw_only=True):
-    """A node kept further tensors whose memory does not count for it.
+    """A node kept further tensors, whose memory does not count for it.
 
-    Memory of parameters, other leaves and buffers of modules, which hold it anyway, and
-    tensors in memory that counts for another tensor, such as views.
+    `parameter_bytes` is the memory of parameters, other leaves and buffers of modules,
+    which exists anyway; of several nodes that keep the same tensor, the first reports
+    it. `shared_bytes` is the size of tensors, such as views, whose memory counts for
+    another tensor.
     """
 
     code = 4
@@ -119,7 +121,11 @@ class SavedElsewhere(Event, frozen=True, kw_only=True):
 
 
 class TaskBegun(Event, frozen=True, kw_only=True):
-    """A backward pass began, at a line of the user's program."""
+    """A backward pass began, at a line of the user's program.
+
+    `parent` is the pass that it is nested in, or -1. `owner` is the index of the device
+    whose thread called, or -1 for the CPU.
+    """
 
     code = 10
     parent: int
@@ -133,7 +139,7 @@ class TaskBegun(Event, frozen=True, kw_only=True):
 
 
 class DependenciesCounted(Event, frozen=True, kw_only=True):
-    """The graph was walked; so many nodes and edges take part."""
+    """The engine walked the graph and counted the nodes and edges that take part."""
 
     code = 11
     num_nodes: int
@@ -141,13 +147,13 @@ class DependenciesCounted(Event, frozen=True, kw_only=True):
 
 
 class TaskCompleted(Event, frozen=True, kw_only=True):
-    """The pass ended well."""
+    """The pass ended without an error."""
 
     code = 12
 
 
 class TaskFailed(Event, frozen=True, kw_only=True):
-    """The pass ends with an error; `node` raised it, or -1."""
+    """The pass ended with an error, which `node` raised; -1: no node did."""
 
     code = 13
     error: str
@@ -170,9 +176,10 @@ class CaptureTaken(Event, frozen=True, kw_only=True):
 class TensorChanged(Event, frozen=True, kw_only=True):
     """The pass fails for a change in place, and a tensor like that one is alive.
 
-    It has its shape, type and version. `operation` is the name of the node that made
-    it, or changed it last, `location` the line and `sequence_nr` the number of that.
-    Where `operation` is empty, the change itself was recorded, and `location` made it.
+    The tensor has the same shape, type and version. `operation` names the node that
+    made it or changed it last, `location` is the line that made this node, and
+    `sequence_nr` is the node's number. If `operation` is empty, the change itself was
+    recorded, and `location` is its line.
     """
 
     code = 16
@@ -182,10 +189,10 @@ class TensorChanged(Event, frozen=True, kw_only=True):
 
 
 class GradientMeasured(Event, frozen=True, kw_only=True):
-    """The ``.grad`` of the leaf of `node` had this norm once the pass had added to it.
+    """The ``.grad`` of the leaf of `node` had this norm after the pass added to it.
 
-    `norm` is the Euclidean one as `repr` writes a float. Reported where values are
-    checked.
+    `norm` is the Euclidean norm, as `repr` writes a float. Only recordings that check
+    values have this event.
     """
 
     code = 18
@@ -193,7 +200,7 @@ class GradientMeasured(Event, frozen=True, kw_only=True):
 
 
 class GradientCut(Event, frozen=True, kw_only=True):
-    """An operation was given what requires a gradient, and its result requires none.
+    """An operation took an input that requires a gradient, and its result needs none.
 
     `operation` is its name and `location` the line that called it.
     """
@@ -206,10 +213,11 @@ class GradientCut(Event, frozen=True, kw_only=True):
 class GraphKept(Event, frozen=True, kw_only=True):
     """Graphs that are alike stay alive from step to step of the program.
 
-    `root` is the name of the node at which a backward through one of them would begin,
-    `location` the line that made it, and `holders` the variables that hold the first
-    one. `num_passes` counts the passes whose roots are in the graphs: 0 if no pass ran
-    them.
+    A backward through one of them would begin at a node with the name `root`, which the
+    line `location` made. `holders` names the variables that hold the first graph.
+    `num_passes` counts the passes that began in these graphs: 0 if no pass ran them.
+    `num_nodes` counts a node that several graphs share once. `size_bytes` is the memory
+    that they save for a backward.
     """
 
     code = 17
@@ -226,7 +234,14 @@ class GraphKept(Event, frozen=True, kw_only=True):
 
 
 class TaskPushed(Event, frozen=True, kw_only=True):
-    """A task entered a ready queue; the fields are those of `Probe.task_pushed`."""
+    """A task entered a ready queue.
+
+    `reentrant_depth` and `sequence_nr` are the two parts of its priority.
+    `queue_length` counts the tasks in the queue, this one included; it is approximate
+    if another thread pops at the same time. `outstanding` counts the tasks of the pass
+    that wait or run, this one included. `pushed_by` is the node that made this one
+    ready, or -1.
+    """
 
     code = 20
     queue: int
@@ -239,7 +254,7 @@ class TaskPushed(Event, frozen=True, kw_only=True):
 
 
 class TaskPopped(Event, frozen=True, kw_only=True):
-    """A task left a ready queue."""
+    """A task left a ready queue, which then held `queue_length` others."""
 
     code = 21
     queue: int
@@ -258,16 +273,16 @@ class QueueWaited(Event, frozen=True, kw_only=True):
 
 
 class NodeStarted(Event, frozen=True, kw_only=True):
-    """A thread began to evaluate a node."""
+    """A thread began to run a node."""
 
     code = 30
 
 
 class NodeCompleted(Event, frozen=True, kw_only=True):
-    """The node ran and its gradients were handed on.
+    """The node ran and passed its gradients on.
 
-    Its thread was running for `thread_time_ns` of the time since it started, a backward
-    that it called included; -1 where that is not known.
+    `thread_time_ns` is the CPU time of its thread since the start of the node, with
+    that of any backward that the node called; -1 if unknown.
     """
 
     code = 31
@@ -275,9 +290,9 @@ class NodeCompleted(Event, frozen=True, kw_only=True):
 
 
 class NodeFailed(Event, frozen=True, kw_only=True):
-    """The node, or one of its hooks or checks, raised.
+    """The node, or one of its hooks or checks, raised an error.
 
-    `thread_time_ns` is that of `NodeCompleted`.
+    `thread_time_ns` is the same as in `node_completed`.
     """
 
     code = 32
@@ -286,18 +301,18 @@ class NodeFailed(Event, frozen=True, kw_only=True):
 
 
 class NodeSkipped(Event, frozen=True, kw_only=True):
-    """A popped node was not executed."""
+    """A thread popped a node and did not run it."""
 
     code = 33
     reason: Skip
 
 
 class HookCalled(Event, frozen=True, kw_only=True):
-    """A hook was about to be called: the `index`-th of its kind.
+    """A hook is about to run: the `index`-th of its kind.
 
     `function` is its qualified name, `defined_at` the line of its definition,
-    `registered_at` the line that registered it, `target` the module that it was
-    registered on; each is empty where it is not known.
+    `registered_at` the line that registered it, and `target` the module that it was
+    registered on. Each is empty if it is unknown.
     """
 
     code = 34
@@ -310,7 +325,7 @@ class HookCalled(Event, frozen=True, kw_only=True):
 
 
 class HookReturned(Event, frozen=True, kw_only=True):
-    """The hook that was called as the `index`-th of its kind has returned."""
+    """The `index`-th hook of its kind returned; one that raises has no such event."""
 
     code = 35
     hook: Hook
@@ -320,8 +335,8 @@ class HookReturned(Event, frozen=True, kw_only=True):
 class Unexplained(Event, frozen=True, kw_only=True):
     """The events of a pass watched from outside do not fit the rules.
 
-    `text` says what was unexpected, or what could not be seen. Everything inferred
-    about the pass is in doubt from here on.
+    `text` says what was unexpected, or what could not be seen. From here on, everything
+    inferred about the pass is in doubt.
     """
 
     code = 36
@@ -331,10 +346,12 @@ class Unexplained(Event, frozen=True, kw_only=True):
 class NotFinite(Event, frozen=True, kw_only=True):
     """A check found the first NaN, or the first infinity, of a forward or of a pass.
 
-    `node` made it, was given it, or is that of the op; `index` says which result,
-    gradient or root it is. The magnitudes are those of the finite, nonzero elements of
-    the inputs, as texts; empty where unknown. `location` is empty where the node's line
-    is it, and `call` and `module` are those of the module that ran.
+    `node` made the value, received it, or belongs to the op. `index` is the index of
+    the result, gradient or root. `given_infinity` is 1 if the inputs had an infinity.
+    `smallest` and `largest` are the least and greatest magnitude among the finite,
+    nonzero elements of the inputs, as `repr` writes a float; empty if unknown. `call`
+    and `module` belong to the module that ran, `name` to the op, node or parameter.
+    `location` is the line that called the op; empty if it is the line of the node.
     """
 
     code = 39
@@ -354,7 +371,10 @@ class NotFinite(Event, frozen=True, kw_only=True):
 
 
 class GradientBuffered(Event, frozen=True, kw_only=True):
-    """A gradient reached an input of `node`; `remaining` edges are still awaited."""
+    """A gradient reached an input of `node`; `remaining` edges are still awaited.
+
+    `producer` is the node that made the gradient, `input_nr` the input.
+    """
 
     code = 40
     producer: int
@@ -365,14 +385,14 @@ class GradientBuffered(Event, frozen=True, kw_only=True):
 
 
 class GradientAccumulated(Event, frozen=True, kw_only=True):
-    """A gradient was put into a leaf's ``.grad``."""
+    """An AccumulateGrad put a gradient into the ``.grad`` of its leaf."""
 
     code = 41
     how: How
 
 
 class BufferFreed(Event, frozen=True, kw_only=True):
-    """The gradients that a node received were released."""
+    """The engine released the gradients that a node received."""
 
     code = 42
     size_bytes: int
@@ -382,7 +402,10 @@ class BufferFreed(Event, frozen=True, kw_only=True):
 
 
 class MemoryAllocated(Event, frozen=True, kw_only=True):
-    """Memory was taken for an array, for work of that stream."""
+    """An array got memory, for work of a stream.
+
+    `memory` is the id of the allocation. Memory that is used again gets a new id.
+    """
 
     code = 45
     memory: int
@@ -391,7 +414,10 @@ class MemoryAllocated(Event, frozen=True, kw_only=True):
 
 
 class MemoryShared(Event, frozen=True, kw_only=True):
-    """Memory is not used again before that stream has come so far."""
+    """The memory is not used again before `stream` has come this far.
+
+    PyTorch's `record_stream` does this.
+    """
 
     code = 46
     memory: int
@@ -399,7 +425,7 @@ class MemoryShared(Event, frozen=True, kw_only=True):
 
 
 class MemoryFreed(Event, frozen=True, kw_only=True):
-    """The last array in it is gone; work of its own stream may use it again."""
+    """The last array in the memory is gone; work of its own stream may use it again."""
 
     code = 47
     memory: int
@@ -410,7 +436,7 @@ class MemoryFreed(Event, frozen=True, kw_only=True):
 
 
 class EventRecorded(Event, frozen=True, kw_only=True):
-    """An event marks the work that a stream has so far: that of `node`, or -1."""
+    """An event marks the work of a stream so far; `node` is -1 if no node made it."""
 
     code = 50
     stream: str
@@ -428,7 +454,7 @@ class StreamWaited(Event, frozen=True, kw_only=True):
 
 
 class LeafStreamSynced(Event, frozen=True, kw_only=True):
-    """The caller's stream waited for one that made a gradient, as its pass ended."""
+    """The caller's stream waited, when its pass ended, for one that made a gradient."""
 
     code = 52
     stream: str
@@ -437,28 +463,28 @@ class LeafStreamSynced(Event, frozen=True, kw_only=True):
 
 
 class EventSynchronized(Event, frozen=True, kw_only=True):
-    """The host has waited for an event, or asked and got a yes."""
+    """The host waited for an event, or learned that it has happened."""
 
     code = 53
     event: int
 
 
 class StreamSynchronized(Event, frozen=True, kw_only=True):
-    """The host has waited for all work of a stream, or asked and got a yes."""
+    """The host waited for all work of a stream, or learned that it is done."""
 
     code = 54
     stream: str
 
 
 class DeviceSynchronized(Event, frozen=True, kw_only=True):
-    """The host has waited for all streams of a device."""
+    """The host waited for all streams of a device."""
 
     code = 55
     device: str
 
 
 class KernelLaunched(Event, frozen=True, kw_only=True):
-    """Work was put into a stream, at a line of the user's program."""
+    """The program put work into a stream; `location` is the line that did."""
 
     code = 56
     kernel: int
@@ -468,7 +494,12 @@ class KernelLaunched(Event, frozen=True, kw_only=True):
 
 
 class ArrayAccessed(Event, frozen=True, kw_only=True):
-    """A kernel reads, or writes, the elements of an array given by `layout`."""
+    """A kernel reads or writes the elements of an array that `layout` describes.
+
+    `layout` is ``offset;shape;strides;itemsize`` in the allocation, with commas between
+    the numbers of a shape or of strides, such as ``0;2,3;24,8;8``. Offset, strides and
+    item size are in bytes.
+    """
 
     code = 57
     kernel: int
@@ -478,7 +509,7 @@ class ArrayAccessed(Event, frozen=True, kw_only=True):
 
 
 class HostAccessed(Event, frozen=True, kw_only=True):
-    """A line of the user's program reads, or writes, memory that devices copy."""
+    """A line of the user's program reads or writes memory that devices copy."""
 
     code = 59
     memory: int
@@ -488,7 +519,10 @@ class HostAccessed(Event, frozen=True, kw_only=True):
 
 
 class StreamNamed(Event, frozen=True, kw_only=True):
-    """The program's name for a stream, and the line that made it, or empty texts."""
+    """The program's name for a stream, and the line that made it, or empty texts.
+
+    If a stream has events with a name and without, the one with a name comes last.
+    """
 
     code = 49
     stream: str
@@ -525,21 +559,21 @@ class ThreadExited(Event, frozen=True, kw_only=True):
 
 
 class ReentrantEntered(Event, frozen=True, kw_only=True):
-    """A backward began inside a backward."""
+    """A backward began inside a backward, on this thread."""
 
     code = 62
     depth: int
 
 
 class ReentrantLeft(Event, frozen=True, kw_only=True):
-    """The inner backward returned or raised."""
+    """The inner backward returned or raised an error."""
 
     code = 63
     depth: int
 
 
 class PoolThreadSpawned(Event, frozen=True, kw_only=True):
-    """The reentrancy pool grew."""
+    """The pool of threads for nested passes grew to `num_threads`."""
 
     code = 64
     num_threads: int
@@ -549,27 +583,27 @@ class PoolThreadSpawned(Event, frozen=True, kw_only=True):
 
 
 class HandoversHeard(Event, frozen=True, kw_only=True):
-    """From here on it is recorded how threads of the program hand over."""
+    """From here on the trace has the hand-overs between threads of the program."""
 
     code = 70
 
 
 class ProgramThreadBegun(Event, frozen=True, kw_only=True):
-    """The program is about to start a thread, called `key`."""
+    """The program is about to start a thread, which `key` stands for."""
 
     code = 71
     key: int
 
 
 class ProgramThreadEntered(Event, frozen=True, kw_only=True):
-    """This is the thread that was started as `key`, and it begins."""
+    """This thread begins; the program started it as `key`."""
 
     code = 72
     key: int
 
 
 class ProgramThreadLeft(Event, frozen=True, kw_only=True):
-    """This thread, which was started as `key`, is done."""
+    """This thread is done; the program started it as `key`."""
 
     code = 73
     key: int
@@ -583,14 +617,17 @@ class HandedOver(Event, frozen=True, kw_only=True):
 
 
 class TakenOver(Event, frozen=True, kw_only=True):
-    """The program took over work left there: `key` is the same, or 0 for all."""
+    """The program took over what another thread left under `key`.
+
+    A `key` of 0 stands for all that any thread has left or done.
+    """
 
     code = 75
     key: int
 
 
 class Mark(Event, frozen=True, kw_only=True):
-    """The user's program said where it is."""
+    """The user's program marked a place with a text."""
 
     code = 80
     text: str
@@ -604,9 +641,10 @@ class StepBegun(Event, frozen=True, kw_only=True):
 
 
 class ForwardBegun(Event, frozen=True, kw_only=True):
-    """A module was called: its path in the model, the name of its class.
+    """A module was called.
 
-    `location` is the line that called it, where its `arguments` require no gradient.
+    `module` is its path in the model and `name` its class. `location` is the line that
+    called it; it is empty if the `arguments` require a gradient, or if it is unknown.
     """
 
     code = 82
@@ -618,7 +656,7 @@ class ForwardBegun(Event, frozen=True, kw_only=True):
 
 
 class ForwardEnded(Event, frozen=True, kw_only=True):
-    """The call returned, or raised."""
+    """The call of a module returned or raised an error."""
 
     code = 83
     call: int
@@ -627,7 +665,7 @@ class ForwardEnded(Event, frozen=True, kw_only=True):
 
 
 class OptimizerBegun(Event, frozen=True, kw_only=True):
-    """``step`` of an optimizer was called: the name of its class."""
+    """The ``step`` of an optimizer was called; `name` is the optimizer's class."""
 
     code = 84
     call: int
@@ -635,7 +673,7 @@ class OptimizerBegun(Event, frozen=True, kw_only=True):
 
 
 class OptimizerEnded(Event, frozen=True, kw_only=True):
-    """The call returned, or raised."""
+    """The call of an optimizer returned or raised an error."""
 
     code = 85
     call: int
@@ -643,9 +681,9 @@ class OptimizerEnded(Event, frozen=True, kw_only=True):
 
 
 class RequiresGradSet(Event, frozen=True, kw_only=True):
-    """A module was called of which a parameter has another ``requires_grad``.
+    """A module was called, and one of its parameters has another ``requires_grad``.
 
-    A parameter of which there is no such event required a gradient in every call.
+    Without such an event, a parameter required a gradient in every call.
     """
 
     code = 86
@@ -656,7 +694,8 @@ class RequiresGradSet(Event, frozen=True, kw_only=True):
 class ParameterHeld(Event, frozen=True, kw_only=True):
     """An optimizer, at its first step, holds a parameter.
 
-    `parameter` is its path, empty if it belongs to no module that is known.
+    `parameter` is the path of the parameter, empty if it belongs to no known module.
+    `shape` is its shape, as text.
     """
 
     code = 87
@@ -669,7 +708,10 @@ class ParameterHeld(Event, frozen=True, kw_only=True):
 
 
 class WorkerBegan(Event, frozen=True, kw_only=True):
-    """A worker of a distributed program met the others: its rank, how it is called."""
+    """A worker of a distributed program met the others.
+
+    `worker` is its rank, and others call it by its `name`.
+    """
 
     code = 90
     worker: int
@@ -678,16 +720,17 @@ class WorkerBegan(Event, frozen=True, kw_only=True):
 
 
 class WorkerEnded(Event, frozen=True, kw_only=True):
-    """It no longer is one."""
+    """The worker takes no more requests."""
 
     code = 91
     worker: int
 
 
 class ClockCompared(Event, frozen=True, kw_only=True):
-    """A worker's clock was read, `round_trip_ns` after the request.
+    """A worker received a reading of another worker's clock.
 
-    The answer has just come.
+    The worker of rank `peer` read `peer_ns` at some time within the last
+    `round_trip_ns` before this event.
     """
 
     code = 92
@@ -700,8 +743,10 @@ class ClockCompared(Event, frozen=True, kw_only=True):
 class MessageSent(Event, frozen=True, kw_only=True):
     """A message that is part of a graph is about to leave `worker` for `peer`.
 
-    In the forward pass `pass_id` is -1 and the node the send, -1 if no tensor of it
-    needs a gradient; a gradient of pass `pass_id` goes back from the receive.
+    In the forward pass `pass_id` is -1 and `node` is the send, or -1 if no tensor of
+    the message needs a gradient. In a backward pass the message is a gradient: it goes
+    back from `node`, the receive, and `pass_id` is the number of the pass. All workers
+    use the same numbers for a `message`, a `context` and a pass.
     """
 
     code = 93
@@ -714,7 +759,10 @@ class MessageSent(Event, frozen=True, kw_only=True):
 
 
 class MessageReceived(Event, frozen=True, kw_only=True):
-    """It has come to `worker` from `peer`; the node is the other end of it."""
+    """A message arrived at `worker` from `peer`; `node` is its end here.
+
+    The other fields are the same as in `message_sent`.
+    """
 
     code = 94
     worker: int
@@ -731,9 +779,10 @@ class MessageReceived(Event, frozen=True, kw_only=True):
 class CollectiveBegan(Event, frozen=True, kw_only=True):
     """A collective operation between ranks began to run on this thread.
 
-    `node` is the node whose gradient or function launched it, -1 if unknown. `group` is
-    the name of the process group and `model` that of the data-parallel model whose
-    `bucket` it reduces; both are empty, and the numbers null, where unknown.
+    `node` is the node whose gradient or function launched it, or -1 if unknown. `name`
+    has the backend and the operation, such as ``gloo:all_reduce``. `group` is the name
+    of the process group. `model` is the data-parallel model, and `bucket` the bucket of
+    it, that the collective reduces. Texts are empty and numbers null if unknown.
     """
 
     code = 95

@@ -1,8 +1,11 @@
 """Text generated from the classes of events, where nothing can derive it.
 
-That is the tables of docs/trace-format.md, the JSON schema beside it, and the union of
-all kinds that a type checker reads. To write them anew: ``python -m
+That is the tables of the two pages on events, the JSON schema beside them, and the
+union of all kinds that a type checker reads. To write them anew: ``python -m
 tests.docs.trace_format``.
+
+On a page, ``<!-- events 10 to 19 -->`` stands before the table of the kinds with the
+codes 10 to 19, ``<!-- end -->`` after it.
 """
 
 import enum
@@ -21,9 +24,13 @@ from gradviz.trace.events import KINDS, EventColumn, kind_name, label, own_colum
 from gradviz.trace.format.definitions import VERSION as TRACE_VERSION
 from tests.docs.pages import DOCS
 
-PAGE = DOCS / "trace-format.md"
+PAGE = DOCS / "trace-events.md"
+PAGES = (PAGE, DOCS / "trace-program-events.md")
 SCHEMA = DOCS / "trace-events.schema.json"
 SOURCE = Path(events.__file__)
+
+#: The line before a table of events.
+FAMILY = re.compile(r"^<!-- events (\d+) to (\d+) -->$", re.MULTILINE)
 
 
 def union() -> str:
@@ -31,12 +38,22 @@ def union() -> str:
     return "".join(f"    {kind.__name__},\n" for kind in KINDS.values())
 
 
-def events_table() -> str:
-    """Every kind with its code, its columns and what it means."""
+def families() -> list[range]:
+    """The codes of each table of events, in the order of the pages."""
+    return [
+        range(int(first), int(last) + 1)
+        for page in PAGES
+        for first, last in FAMILY.findall(page.read_text(encoding="utf-8"))
+    ]
+
+
+def events_table(codes: range) -> str:
+    """Every kind with one of these codes, its columns and its meaning, in one line."""
     rows = [
         f"| {code} | `{kind_name(kind)}` | {', '.join(map(_field, own_columns(kind)))} "
-        f"| {inspect.getdoc(kind)} |\n"
+        f"| {' '.join((inspect.getdoc(kind) or '').split())} |\n"
         for code, kind in KINDS.items()
+        if code in codes
     ]
     return "".join(["| code | kind | own fields | meaning |\n|--|--|--|--|\n", *rows])
 
@@ -71,10 +88,16 @@ def event_schema() -> dict[str, Any]:
     }
 
 
-def written_page() -> str:
-    """The page with its tables of events and enums as they are to be."""
-    text = PAGE.read_text(encoding="utf-8")
-    for name, table in (("events", events_table()), ("enums", enums_table())):
+def written_page(page: Path) -> str:
+    """A page with its tables of events and enums as they are to be."""
+    text = page.read_text(encoding="utf-8")
+    tables = {
+        f"events {first} to {last}": events_table(range(int(first), int(last) + 1))
+        for first, last in FAMILY.findall(text)
+    }
+    if page == PAGE:
+        tables["enums"] = enums_table()
+    for name, table in tables.items():
         text = _between(f"<!-- {name} -->\n", "<!-- end -->", text, table)
     return text
 
@@ -92,6 +115,7 @@ def _between(begin: str, end: str, text: str, new: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written_page(), encoding="utf-8")
+    for written in PAGES:
+        written.write_text(written_page(written), encoding="utf-8")
     SOURCE.write_text(written_source(), encoding="utf-8")
     SCHEMA.write_text(f"{json.dumps(event_schema(), indent=1)}\n", encoding="utf-8")

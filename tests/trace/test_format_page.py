@@ -1,9 +1,12 @@
-"""The page docs/trace-format.md says what the code does."""
+"""The pages on the trace file say what the code does."""
 
 import ast
 import re
 from pathlib import Path
 
+import pytest
+
+from gradviz.trace.events import KINDS
 from gradviz.trace.format.columns import __doc__ as columns_doc
 from gradviz.trace.format.definitions import VERSION
 from gradviz.trace.format.frames import MAGIC, MAX_UNPACKED, FrameType
@@ -18,8 +21,17 @@ def section(name):
     return re.search(rf"<!-- {name} -->\n(.*?)\n<!-- end -->", PAGE, re.DOTALL)[1]
 
 
-def test_every_event_and_every_enum_is_on_the_page_as_it_is_in_the_code():
-    assert trace_format.written_page() == PAGE, "run python -m tests.docs.trace_format"
+@pytest.mark.parametrize("page", trace_format.PAGES, ids=lambda page: page.stem)
+def test_every_event_and_every_enum_is_on_the_page_as_it_is_in_the_code(page):
+    assert trace_format.written_page(page) == page.read_text(encoding="utf-8"), (
+        "run python -m tests.docs.trace_format"
+    )
+
+
+def test_every_event_is_in_one_table():
+    in_tables = [code for codes in trace_format.families() for code in codes]
+
+    assert [in_tables.count(code) for code in KINDS] == [1] * len(KINDS)
 
 
 def test_every_type_of_frame_is_on_the_page():

@@ -143,7 +143,7 @@ def _matching(text: str) -> list[str]:
     hint = (
         f"did you mean {' or '.join(map(repr, close))}?"
         if close
-        else f"kinds are {', '.join(_NAMES[:3])} and so on, see docs/trace-format.md"
+        else f"kinds are {', '.join(_NAMES[:3])} and so on, see docs/trace-events.md"
     )
     raise NoSuchKindError(f"no event is of kind {text!r}: {hint}")
 

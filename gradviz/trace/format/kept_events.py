@@ -194,7 +194,7 @@ def _no_such_kind(wanted: str) -> UserError:
     near = difflib.get_close_matches(wanted, _NAMES, n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return UserError(
-        f"no kind of event is called {wanted!r}{hint} (docs/trace-format.md lists them)"
+        f"no kind of event is called {wanted!r}{hint} (docs/trace-events.md lists them)"
     )
 
 

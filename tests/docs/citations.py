@@ -1,4 +1,4 @@
-"""Citations of rows of docs/parity.md and docs/faults.md.
+"""Citations of rows of the pages on parity and of docs/faults.md.
 
 A row is cited by its key, in a comment, a docstring or the text of a page, alone or as
 one of a range, "(Q2-Q4)".

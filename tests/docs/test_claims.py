@@ -15,7 +15,10 @@ TEST = re.compile(r"`([\w/]+\.py)::([\w:]+)`")
 
 STATES = ("same", "better", "partly", "not applicable", "not yet")
 
-#: What docs/parity.md must have a row for: the reference table of PyTorch's engine, the
+#: Pages on parity with PyTorch, in the order of their rows.
+PARITY = ("parity.md", "parity-passes.md", "parity-facts.md")
+
+#: Keys of the rows of these pages: the reference table of PyTorch's engine, the
 #: facts measured on it, and the table of its distributed engine.
 ROWS = [
     *(f"L{number}" for number in range(1, 14)),
@@ -77,19 +80,25 @@ def named_in(path: Path) -> set[str]:
     return found
 
 
-def rows(name: str) -> list[list[str]]:
-    """The cells of every row of a page's tables, headings left out."""
-    lines = (DOCS / name).read_text(encoding="utf-8").splitlines()
+def rows(*names: str) -> list[list[str]]:
+    """The cells of every row of the tables of pages, headings left out."""
     cells = [
         [cell.strip() for cell in line.strip("|").split(" | ")]
-        for line in lines
+        for name in names
+        for line in (DOCS / name).read_text(encoding="utf-8").splitlines()
         if line.startswith("| ")
     ]
     return [row for row in cells if row[-1] != "shown by"]
 
 
 @pytest.mark.parametrize(
-    ("name", "fewest"), [("promises.md", 50), ("faults.md", 40), ("parity.md", 50)]
+    ("name", "fewest"),
+    [
+        ("promises.md", 50),
+        ("faults.md", 40),
+        *((name, 50) for name in PARITY),
+        ("parity-tensors.md", 3),
+    ],
 )
 def test_every_test_that_is_named_exists(name: str, fewest: int):
     named = TEST.findall((DOCS / name).read_text(encoding="utf-8"))
@@ -110,11 +119,11 @@ def test_every_promise_is_shown_by_a_test(name: str):
 
 
 def test_parity_has_every_row_once_and_in_order():
-    assert [row[0] for row in rows("parity.md")] == ROWS
+    assert [row[0] for row in rows(*PARITY)] == ROWS
 
 
 def test_every_row_of_parity_says_how_things_stand():
-    for identifier, _, state, shown_by in rows("parity.md"):
+    for identifier, _, state, shown_by in rows(*PARITY):
         matched = re.match(r"\*\*(.+?)\*\*(.*)", state)
         assert matched, identifier
         kind, explanation = matched.groups()
@@ -140,7 +149,7 @@ def test_every_row_that_is_cited_is_there():
 def test_every_row_is_cited_unless_there_is_nothing_to_cite_it():
     absent = {
         row[0]
-        for row in rows("parity.md")
+        for row in rows(*PARITY)
         if re.match(r"\*\*(not applicable|not yet)\*\*", row[2])
     }
     fields = {row for row in ROWS if not re.match(r"[A-Z]", row)}

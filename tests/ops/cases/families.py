@@ -38,7 +38,7 @@ PACKAGES = (
 )
 
 #: Pages that list ops: they do not use them.
-LISTS = {"ops.md", "parity.md"}
+LISTS = {"ops.md", "parity-tensors.md"}
 
 #: Attributes of Python's own values, and libraries that have ops of the same names.
 BUILTIN = {name for kind in (str, bytes, list, dict, set, int) for name in dir(kind)}

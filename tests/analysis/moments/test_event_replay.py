@@ -13,7 +13,10 @@ from tests.analysis.random_passes import random_trace
 
 
 def strength(push):
-    return push.what == Push.WAKE_UP, push.reentrant_depth, push.sequence_nr
+    """Q2: a wake-up goes before nodes; its depth does not count, there is no node."""
+    if push.what == Push.WAKE_UP:
+        return (True,)
+    return False, push.reentrant_depth, push.sequence_nr
 
 
 def who(task):

@@ -84,6 +84,9 @@ class _SomeRows(Mapping[str, Narrow]):
 #: Of more numbers than that one look at all rows finds theirs as fast.
 _FEW: Final = 64
 
+#: Or one for so many rows: a look at all rows takes longer than those of each.
+_ROWS_EACH: Final = 256
+
 
 class Table(Mapping[str, Column]):
     """The events of one kind, column by column.
@@ -131,7 +134,7 @@ class Table(Mapping[str, Column]):
         passes find the rows of each without a look at those of all others.
         """
         wanted = different(np.asarray(numbers, np.int64))
-        is_few = len(wanted) <= _FEW
+        is_few = len(wanted) <= max(_FEW, self.num_rows // _ROWS_EACH)
         index = self._index(name, sorts=is_few)
         if index is None or (index.places is not None and not is_few):
             return self.at(np.isin(self._columns[name], wanted))

@@ -61,7 +61,7 @@ def check_gradients(case, dtype, seed=0):
         assert gradgradcheck(function, inputs, **tolerances)
 
 
-@each_op(NUMERIC)
+@each_op(NUMERIC, every=5)
 def test_gradients_agree_with_finite_differences(tries):
     try_all(tries, check_gradients)
 
@@ -123,7 +123,7 @@ LESS_EXACT = [
 ]
 
 
-@each_op(LESS_EXACT)
+@each_op(LESS_EXACT, every=3)
 def test_less_exact_dtypes_give_what_double_precision_gives(tries):
     try_all(tries, check_with_double_precision)
 
@@ -165,7 +165,7 @@ def _watched():
         yield executor
 
 
-@each_op((case,) for case in CASES)
+@each_op(((case,) for case in CASES), every=4)
 def test_neither_device_nor_strides_change_an_outcome(tries, watched):
     try_all(tries, lambda case: check_elsewhere(case, watched))
 

@@ -32,6 +32,8 @@ Each row says how its op is checked:
 - **PyTorch**: how many calls were compared with PyTorch's: values, dtypes, shapes, the
   graph, gradients, and gradients of gradients (`tests/parity/test_every_op.py`).
 - **refused**: how many wrong calls raise PyTorch's exception with PyTorch's words.
+
+Of the calls of an op, `make test` takes a sample, and `make stress` all of them.
 """
 
 #: Where a name may stand, and what the page calls that.

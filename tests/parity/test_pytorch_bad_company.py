@@ -209,12 +209,19 @@ class TooLateError(Exception):
 
 
 def points_of_a_pass(
-    do: Callable[[], None], expected: type[BaseException] | None = None
+    do: Callable[[], None],
+    expected: type[BaseException] | None = None,
+    *,
+    every: int = 1,
 ) -> int:
-    """Run a pass once for each point, with something done there."""
-    number, is_done = 0, True
+    """Run a pass once for each point, or every so many, with something done there.
+
+    Returns:
+        A number that is beyond all points.
+    """
+    number, is_done = 1 - every, True
     while is_done:
-        number += 1
+        number += every
         raised = None
         with At(number, do) as at:
             try:
@@ -226,13 +233,22 @@ def points_of_a_pass(
     return number
 
 
+#: Campaigns look at each point of a pass.
+of_points = pytest.mark.parametrize(
+    "every", [7, pytest.param(1, marks=pytest.mark.stress)]
+)
+
+
+@of_points
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TooLateError])
-def test_an_interrupt_at_any_point_is_the_programs_and_leaves_nothing_behind(error):
+def test_an_interrupt_at_any_point_is_the_programs_and_leaves_nothing_behind(
+    error, every
+):
     def interrupt() -> None:
         raise error
 
     with gv.pytorch.record() as recording:
-        num_points = points_of_a_pass(interrupt, expected=error)
+        num_points = points_of_a_pass(interrupt, expected=error, every=every)
         watcher = listeners._watcher
         assert watcher is not None
         assert watcher._profile.is_idle
@@ -302,16 +318,17 @@ def test_methods_of_models_that_fail_are_no_interrupts():
     assert recording.counts.tasks == 1
 
 
-def test_a_pass_in_a_signal_handler_may_come_at_any_point():
+@of_points
+def test_a_pass_in_a_signal_handler_may_come_at_any_point(every):
     before = signal.signal(signal.SIGUSR2, lambda *_: backward(1))
     try:
         with gv.pytorch.record() as recording:
-            points_of_a_pass(lambda: signal.raise_signal(signal.SIGUSR2))
+            points_of_a_pass(lambda: signal.raise_signal(signal.SIGUSR2), every=every)
     finally:
         signal.signal(signal.SIGUSR2, before)
 
     ended = of_kind(recording, e.TaskCompleted)
-    assert len(ended) == len(of_kind(recording, e.TaskBegun)) > 100
+    assert len(ended) == len(of_kind(recording, e.TaskBegun)) > 100 // every
     texts = {one.text for one in of_kind(recording, e.Unexplained)}
     assert all("none of its nodes could be seen" in text for text in texts), texts
     assert not check_trace(recording.trace).history.num_violations

@@ -140,7 +140,7 @@ class Steps(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_steps(trace: Trace) -> Steps:
     """Return the steps of a trace; see Note [What a step is]."""
-    every = passes(trace)
+    every = passes(trace, limit=MAX_PASSES)
     num_unseen = len(outcomes(trace).task) - len(every)
     outer = [one for one in every if one.parent < 0]
     told = trace.columns["step_begun"]

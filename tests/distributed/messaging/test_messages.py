@@ -41,7 +41,8 @@ def test_a_message_does_not_change():
         Done().function = "f"
 
 
-def test_threads_may_read_their_first_messages_at_the_same_time():
+@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.stress)])
+def test_threads_may_read_their_first_messages_at_the_same_time(times):
     """A process of its own each time: what was looked at once is known after that."""
     program = """
 import sys, threading
@@ -55,6 +56,6 @@ threads = [threading.Thread(target=read) for _ in range(6)]
 for one in threads: one.start()
 for one in threads: one.join()
 """
-    for _ in range(3):
+    for _ in range(times):
         done = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
         assert done.returncode == 0

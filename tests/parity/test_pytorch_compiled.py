@@ -9,6 +9,7 @@ import pytest
 import gradviz as gv
 from gradviz.trace import events as e
 from tests.parity.pytorch_recordings import faults, leaf, of_kind, recorded
+from tests.sampled import sampled
 
 torch = pytest.importorskip("torch")
 
@@ -110,7 +111,7 @@ def counted(program: Callable[[str], None], backend: str) -> dict[str, Counter[s
 @pytest.mark.parametrize(
     "program", [training, breaking, with_hooks, compiled_autograd, profiled]
 )
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("backend", sampled(["eager", "aot_eager"], 2))
 def test_a_recording_leaves_the_counts_of_compiled_frames_unchanged(program, backend):
     counted(program, backend)  # some frames are looked at once in a process
     unwatched = counted(program, backend)

@@ -14,6 +14,7 @@ from gradviz.render.layout.placed_graph import FIRST_SCREEN, BoxLayout, place
 from tests.render.layout_quality import quality
 from tests.render.models import MODELS, hubs, recurrent, residual, transformer
 from tests.render.svg_geometry import begins_in_sight, faults, misses, read_drawing
+from tests.sampled import sampled
 
 needs_graphviz = pytest.mark.skipif(
     not graphviz.is_available(), reason="neither dot nor pygraphviz is here"
@@ -54,7 +55,7 @@ def test_nothing_overlaps_and_no_edge_runs_through_a_box(model):
 
 
 @needs_graphviz
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", sampled(MODELS, 3))
 def test_our_own_picture_is_not_much_larger_than_that_of_dot(model):
     theirs = dots_layout(model)
     ours, dots = quality(our_layout(model)), quality(theirs)

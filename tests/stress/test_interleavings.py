@@ -11,7 +11,7 @@ from tests.campaigns import IS_FULL
 from tests.interleavings.scenarios import SCENARIOS
 
 #: Schedules in all, spread evenly over the scenarios.
-SAMPLE = 2_000
+SAMPLE = 1_000
 CAMPAIGN = 1_000_000 if IS_FULL else 20_000
 
 #: One test runs so many at most: it takes a minute, and has five before it is ended.

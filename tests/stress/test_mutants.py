@@ -17,6 +17,7 @@ from gradviz.compiled_core import compiled
 from gradviz.testing.exploration import ScheduleFailed, explore, mixed
 from gradviz.testing.fiber import ScheduleError
 from tests.interleavings.scenarios import SCENARIOS
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.skipif(
     compiled, reason="a mutant is put in place of a function's bytecode"
@@ -374,7 +375,7 @@ def mutated_code(
     return inspect.unwrap(namespace[function.__name__]).__code__
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", sampled(MUTANTS, 2), ids=lambda mutant: mutant.name)
 def test_a_mutant_is_found(mutant, monkeypatch):
     scenario = SCENARIOS[mutant.scenario]
     for path, edits in mutant.patches:

@@ -23,7 +23,8 @@ def narrow(numbers: Narrow) -> Narrow:
     """The same numbers in as few bytes as they fit into."""
     if not len(numbers):
         return numbers.astype(np.int8)
-    least, largest = int(numbers.min()), int(numbers.max())
+    # Methods of arrays go through Python, which for short columns is half of the time.
+    least, largest = int(np.minimum.reduce(numbers)), int(np.maximum.reduce(numbers))
     for width, end in _WIDTHS:
         if -end <= least and largest < end:
             return numbers.astype(width)

@@ -449,6 +449,6 @@ def _values(name: str, columns: Mapping[str, Table]) -> set[int]:
     return {
         value
         for own in columns.values()
-        if name in own
+        if name in own and own.num_rows
         for value in different(own.narrow(name)).tolist()
     }

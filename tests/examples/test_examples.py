@@ -13,6 +13,7 @@ from gradviz.trace.checking.lifecycle import judge
 from gradviz.trace.events import TaskBegun, Unexplained
 from gradviz.trace.format.model import Trace
 from gradviz.trace.reading.reader import load_trace
+from tests.sampled import sampled
 from tests.warm_python import WITH_PYTORCH, run_warm
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -66,7 +67,7 @@ def names(trace):
     return {node.name for node in trace.nodes.values()}
 
 
-@pytest.mark.parametrize("seed", ["0", "5"])
+@pytest.mark.parametrize("seed", sampled(["0", "5"], 2))
 def test_digits_are_read_with_at_least_95_percent_accuracy(run, seed):
     assert run("01_digits_mlp", "--seed", seed).number("test accuracy:") >= 95
 
@@ -91,32 +92,38 @@ def test_a_shared_weight_serves_two_losses(run):
     assert "w_state, used 4 times" in run("03_shared_weights_two_outputs").output
 
 
-def test_convolutions_read_digits_with_at_least_97_percent_accuracy(run):
-    result = run("04_digits_cnn")
+def test_convolutions_begin_to_read_digits(run):
+    result = run("04_digits_cnn", "--epochs", "1")
 
-    assert result.number("test accuracy:") >= 97
+    assert result.number("test accuracy:") >= 90
     assert {"Reader.blocks.0.conv", "Reader.blocks.1.norm", "Reader.output"} <= modules(
         result.trace
     )
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("seed", ["1", "2", "3"])
-def test_convolutions_read_digits_whatever_the_seed(run, seed):
+@pytest.mark.parametrize("seed", ["0", "1", "2", "3"])
+def test_convolutions_read_digits_with_at_least_97_percent_accuracy(run, seed):
     assert run("04_digits_cnn", "--seed", seed).number("test accuracy:") >= 97
 
 
-def test_a_transformer_begins_to_read_python(run):
-    result = run("05_char_transformer", "--steps", "20")
+@pytest.mark.parametrize(
+    ("steps", "loss"), [("6", 4.9), pytest.param("20", 3.6, marks=pytest.mark.stress)]
+)
+def test_a_transformer_begins_to_read_python(run, steps, loss):
+    result = run("05_char_transformer", "--steps", steps)
 
-    assert result.number("final loss:") < 3.6  # guessing is 4.9
+    assert result.number("final loss:") < loss  # guessing is 4.9
     assert "Transformer.encoder.layers.1.self_attn.out_proj" in modules(result.trace)
 
 
-def test_an_lstm_begins_to_read_python(run):
-    result = run("06_char_lstm", "--steps", "20")
+@pytest.mark.parametrize(
+    ("steps", "loss"), [("6", 4.9), pytest.param("20", 3.6, marks=pytest.mark.stress)]
+)
+def test_an_lstm_begins_to_read_python(run, steps, loss):
+    result = run("06_char_lstm", "--steps", steps)
 
-    assert result.number("final loss:") < 3.6  # guessing is 4.9
+    assert result.number("final loss:") < loss  # guessing is 4.9
     assert {"Reader.characters", "Reader.lstm", "Reader.output"} <= modules(
         result.trace
     )

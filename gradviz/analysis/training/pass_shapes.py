@@ -29,7 +29,7 @@ import hashlib
 import weakref
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +37,6 @@ import numpy.typing as npt
 from gradviz.analysis.tables.executions import STATUSES, Executions, execution_columns
 from gradviz.trace.format.model import EdgeColumns, Trace
 from gradviz.trace.format.table import Column, Narrow, joined, narrow
-
-_Truths: TypeAlias = npt.NDArray[np.bool_]
 
 #: Maximum number of nodes and edges compared; passes after them are left out.
 MAX_COMPARED: Final = 4_000_000
@@ -175,7 +173,7 @@ class _ShapedPart(NamedTuple):
 
     Attributes:
         tasks: The passes in which a node ran.
-        keys: What tells the shape of each.
+        keys: Key of the shape of each.
         many: Of each the number of its nodes.
         runs: The nodes.
         size: Number of nodes and edges, those of omitted passes included.
@@ -419,7 +417,7 @@ def _digest(*parts: bytes) -> bytes:
     return digest.digest()
 
 
-def _middles(numbers: Narrow, is_meant: _Truths, many: Column) -> Column:
+def _middles(numbers: Narrow, is_meant: npt.NDArray[np.bool_], many: Column) -> Column:
     """The median of those meant in each row, of which there are so many; else 0."""
     ordered = np.where(is_meant, numbers, np.iinfo(np.int64).max)
     ordered.sort(axis=1)

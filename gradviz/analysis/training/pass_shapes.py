@@ -419,7 +419,7 @@ def _digest(*parts: bytes) -> bytes:
 
 def _middles(numbers: Narrow, is_meant: npt.NDArray[np.bool_], many: Column) -> Column:
     """The median of those meant in each row, of which there are so many; else 0."""
-    ordered = np.where(is_meant, numbers, np.iinfo(np.int64).max)
+    ordered = np.where(is_meant, numbers.astype(np.int64), np.iinfo(np.int64).max)
     ordered.sort(axis=1)
     low, high = (
         np.take_along_axis(ordered, half[:, np.newaxis], axis=1)[:, 0]

@@ -46,11 +46,10 @@ _MAX_NOT_FINITE: Final = 10
 def command(trace_path: Path | None, gives_advice: bool, as_json: bool) -> int:
     """Look for what is wrong in a trace.
 
-    That is a history that no backward pass can have, work on two streams that uses
-    the same memory in no order, a pass that failed, values that were not finite, and
-    whatever is lost. Exits with 0
-    if nothing is wrong, 1 if something is, 2 if there is nothing to look at or the
-    trace cannot be read.
+    It reports events in an order that no backward pass can have, work on two streams
+    that uses the same memory in no order, a pass that failed, values that were not
+    finite, and losses of the trace. Exits with 0 if nothing is wrong, 1 if something
+    is, 2 if the trace cannot be read or has nothing to check.
 
     Example:
         gradviz check first.gvt --json

@@ -68,11 +68,12 @@ def command(
 ) -> int:
     """Compare two backward passes, of two traces or of one.
 
-    Nodes are matched by the structure of the graphs, whatever their ids are. Exits with
-    0 if both are the same, 1 if something differs, 2 if they cannot be compared.
+    gradviz matches nodes by the structure of the graphs, not by their ids. Exits with 0
+    if both are the same, 1 if something differs, 2 if they cannot be compared.
 
-    With --fail-on it exits with 1 if a condition failed, 2 if a trace lacks what would
-    tell, and prints a line for each. Time fails only beyond the noise of the passes.
+    With --fail-on it prints a line for each condition, and exits with 1 if one failed,
+    2 if a trace lacks the data to decide. Time fails only beyond the noise of the
+    passes.
 
     Example:
         gradviz diff first.gvt:slowest first.gvt:last

@@ -50,9 +50,9 @@ def command(words: tuple[str, ...], task: str, as_json: bool) -> None:
     NODE is an id (27), a number in the execution order (#5), a name (MulBackward0, or
     MulBackward0:3 for the fourth of that name that ran), the line that made it
     (model.py:12), a part of a model (Net.layers.0), or a parameter
-    (Net.layers.0.weight, 0.weight), as far as that means one node of the pass, or of
-    what another worker ran for it. A parameter that the pass did not reach has no node
-    there: then it says which passes did, if any.
+    (Net.layers.0.weight, 0.weight). It must match one node of the pass, or of what
+    another worker ran for it. If the pass did not reach a parameter, the command names
+    the passes that did.
 
     Example:
         gradviz explain first.gvt SumBackward0

@@ -42,9 +42,9 @@ def command(
 ) -> None:
     """Put the traces of several processes into one, side by side.
 
-    Times are laid by the clock that processes of one machine share, else by what
-    workers told each other of theirs, else by the time of day; which is said. Threads,
-    queues and streams are called after their process.
+    Processes of one machine share a clock. Workers of several machines have compared
+    theirs, and ranks meet in collectives. Other traces are placed by the time of day,
+    with a warning. Names of threads, queues and streams start with their process.
 
     Example:
         gradviz merge -o both.gvt first.gvt second.gvt

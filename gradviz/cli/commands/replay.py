@@ -77,8 +77,8 @@ def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
 ) -> None:
     """Play a backward pass, event by event: queues, workers, countdowns, and why.
 
-    Full screen, with keys that the bottom line and ? tell. Times are counted from the
-    begin of the pass.
+    It fills the screen. The bottom line and ? list the keys. Times count from the start
+    of the pass.
 
     Example:
         gradviz replay --plain --until 200us first.gvt

@@ -105,8 +105,9 @@ def command(
 ) -> None:
     """Say how long a backward pass would take if something were changed.
 
-    The recorded nodes are scheduled anew, each as long as it took, in the order of the
-    policy. The same is done with nothing changed: what that is off by is told beside.
+    It schedules the recorded nodes again, each as long as it took, in the order of the
+    policy. It does so without a change, too, and prints how far that is from the
+    measured time.
 
     Example:
         gradviz simulate --policy fifo --faster Tanh=2 first.gvt

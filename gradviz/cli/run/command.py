@@ -222,14 +222,14 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
     """Run a Python program and record its backward passes.
 
     The program runs as "python SCRIPT ARGS..." would run it, and so do -m and -c; its
-    exit code becomes that of gradviz. Options of gradviz come first: what follows the
-    script belongs to the script. COMMAND may be "python ..." or a command that is a
-    Python script, such as pytest. Of torchrun and accelerate launch the processes that
-    they start are recorded, and merged into one trace.
+    exit code becomes that of gradviz. Options of gradviz come first: those after the
+    script belong to the script. COMMAND may be "python ..." or a command that is a
+    Python script, such as pytest. If it is torchrun or accelerate launch, gradviz
+    records the processes that it starts and merges their traces into one.
 
-    GRADVIZ_TRACE=FILE records a program without this command, from when it imports
-    gradviz. One that imports only PyTorch needs this command; "gradviz doctor" tells a
-    way without.
+    GRADVIZ_TRACE=FILE records a program without this command, once it imports gradviz.
+    A program that imports only PyTorch needs this command, or the PYTHONPATH that
+    "gradviz doctor" names.
 
     Example:
         gradviz run -o first.gvt train.py --epochs 3

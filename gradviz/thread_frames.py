@@ -20,8 +20,9 @@ values of that time, and the finalizer of such a value may let its thread run.
 
 The interpreter also returns the frame of the thread that asks: our own. A variable of
 ours that refers to it, even by way of a dict, makes a cycle. All callers are part of
-it, so that what the program's functions hold would outlive them, until a collection. So
-that frame is dropped, and no frame that was read is ever in a variable here.
+it, so that the variables of the program's functions would outlive them, until a
+collection. So `without_collections` keeps no result in a variable, and `thread_frames`
+returns the frames of other threads only.
 """
 
 import gc

@@ -284,8 +284,9 @@ def _waiting(path: Path, edition: Edition | None) -> ViewResponse:
     return _own(list_page(_shown(path), (), (), (), note, end), program)
 
 
-def _json(told: Mapping[str, str | None]) -> ViewResponse:
-    return ViewResponse(HTTPStatus.OK, json.dumps(told).encode(), "application/json")
+def _json(document: Mapping[str, str | None]) -> ViewResponse:
+    content = json.dumps(document).encode()
+    return ViewResponse(HTTPStatus.OK, content, "application/json")
 
 
 def _own(markup: bytes, program: str = "") -> ViewResponse:

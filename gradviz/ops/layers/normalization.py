@@ -93,6 +93,7 @@ def _affine_rows(result: Array, weight: Array, bias: Array) -> None:
     if not sizes or result.size < _LARGE or type(result) is not np.ndarray:
         _affine(result, weight, bias)
         return
+    # A power of two that divides the number of rows, so that no row is left over.
     count = gcd(result.size // sizes[0], 1 << (_LOOP // sizes[0]).bit_length())
     _affine(
         result.reshape((-1, count * sizes[0])),

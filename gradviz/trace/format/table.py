@@ -82,10 +82,10 @@ class _SomeRows(Mapping[str, Narrow]):
         return name in self._columns
 
 
-#: Of more numbers than that one look at all rows finds theirs as fast.
+#: Maximum number of values found one by one; one pass over all rows finds more of them.
 _FEW: Final = 64
 
-#: Or one for so many rows: a look at all rows takes longer than those of each.
+#: A long table has more of them: one for so many rows, since a pass takes longer there.
 _ROWS_EACH: Final = 256
 
 
